@@ -168,6 +168,12 @@ CASES = [
     ('BEGIN { @n = count(); @p["f"] = probe; $t = "text"; if (find(@p, "f", $t)) { printf("%s", $t); } clear(@n); clear(@p); }', "BEGIN\n\n"),
     ('let @m = lruhash(2); BEGIN { @m["a"] = 1; @m["b"] = 2; $x = @m["a"]; @m["c"] = 3; }', "@m[a]: 1\n@m[c]: 3\n"),
     ('BEGIN { @ = tseries(5, 1s, 2); clear(@); }', ""),
+    ('BEGIN { @m["a"] = "x"; } END /find(@m, "a", $v)/ { print($v); clear(@m); }', "x\n\n"),
+    ('BEGIN { print((short=2).short); print((int32)5); print((a=(1, 2), b=3).a.1); }', "2\n5\n2\n"),
+    # what a condition makes is forgotten each time
+    ('BEGIN { @m[1, "x"] = 1; for ($i : 0..21000) { @all++; if (find(@m, ($i, "x"), $v)) { @n++; } if (has_key(@m, ($i, "y"))) { } else { @o++; } } $k = 0; '
+     'while (has_key(@m, (1, "x")) && $k < 30000) { $k++; } printf("%d", $k); clear(@m); }', "30000@all: 21000\n\n@n: 1\n@o: 21000\n"),
+    ('BEGIN { $r = (a=1, b="x"); printf("%d %d %d", $r == (a=1, b="x"), $r != (a=2, b="x"), $r.1 == "x"); }', "1 1 1"),
     ('BEGIN { @ = tseries(5, 1s, 2); zero(@); }', "@:\n<no data>\n\n"),
     ('BEGIN { @h = hist(-1); @h = hist(1024); }', "@h: \n" + "(..., 0)" + " " * 15 + "1 |" + "@" * 52 + "|\n" + "".join(
         f"{h:<16}{0:>8} |{'':<52}|\n" for h in ["[0]", "[1]", *(f"[{1 << i}, {'1K' if i == 9 else 2 << i})" for i in range(1, 10))]) +
@@ -201,6 +207,12 @@ def test_forgets():
             steps.append(f"delete(@m, ({key}, \"k\"));")
     got = answer("let @m = lruhash(9); BEGIN { " + " ".join(steps) + " }", base(2), upto=UPTO_ASAN)
     assert got == "".join(f"@m[{k}, k]: {v}\n" for k, v in sorted(keys.items(), key=lambda kv: kv[1])), got
+    # likewise where texts leave no room; and what was made empty takes none
+    text = "x" * 60000
+    got = answer(f'let @m = lruhash(100000); BEGIN {{ $t = "{text}"; for ($i : 0..3600) {{ @m[$i] = $t; }} printf("%d %d", strlen(@m[3599]), len(@m) < 3600); clear(@m); }}', base(2))
+    assert got == "60000 1\n", got
+    got = answer(f'BEGIN {{ $t = "{text}"; for ($i : 0..3600) {{ @x = $t; zero(@x); }} @x = $t; printf("%d", strlen(@x)); clear(@x); }}', base(2))
+    assert got == "60000\n", got
     # what goes by the order of calls is not counted function by function
     order = [line.split()[0] for line in answer('call:* { printf("%s\\n", func); }', base(2)).splitlines()]
     last = collections.OrderedDict()
@@ -250,6 +262,7 @@ def test_series(step):
     assert len(rows) > 15 and len({v for _, v in rows}) > 10, rows
     want = "".join(f"@{k}:\n{series(rows, int(began), step, 6, of)}\n" for k, of in sorted(kinds.items()))
     assert "@" + maps == want, (maps, want)
+    assert answers("BEGIN { @x = 5; clear(@x); @t = tseries(1, 1s, 3); clear(@t); @k[1] = tseries(1, 1s, 3); clear(@k); }", base(2)) == ({"@x": None, "@t": [], "@k": {}}, [])
     maps, _ = answers(program.replace("@l =", "@l[$v < 0] ="), base(2))
     last = max(ns // (step * 1000) for ns, _ in rows)
     for negative in (False, True):
@@ -343,6 +356,14 @@ WRONG = [
     ("BEGIN { @ = tseries(1, 0, 5); }", 1, 13, "expected tseries(value, interval, how many)"),
     ("BEGIN { @ = tseries(1, 1s, 5, \"mean\"); }", 1, 31, "expected \"avg\""),
     ("BEGIN { @ = tseries(1, nsecs, 5); }", 1, 24, "known before anything runs"),
+    ("BEGIN { @ = tseries(1, 1s, $1); }", 1, 13, "expected tseries(value, interval, how many)"),
+    ("BEGIN { @y[1] = tseries(-3, 100ms, 4); for ($kv : @y) { print($kv); } }", 1, 63, "only the key is here"),
+    ("BEGIN { @y[1] = hist(5); for ($kv : @y) { @z[$kv] = 1; } }", 1, 46, "only the key is here"),
+    ("BEGIN { @s[1] = stats(5); for ($kv : @s) { $x = $kv.1; } }", 1, 49, "only the key is here"),
+    ("BEGIN { print((1, 2).a); }", 1, 15, "only records, (name=1, other=2), have names"),
+    ("BEGIN { print((a=1, b=2).5); }", 1, 15, "the record has 2 parts"),
+    ("BEGIN { $r = (a=1); if ($r == (b=2)) { } }", 1, 25, "their parts are not of the same kinds and names"),
+    ("BEGIN { printf(\"%d\", (a=1)); }", 1, 22, "%d prints a number; this is a record"),
     ("BEGIN { @ = tseries(1, 1s, 5); @ = tseries(1, 1s, 5, \"max\"); }", 1, 36, "the value is kept in another way than before"),
     ("import \"stdlib\"; BEGIN { }", 1, 1, "nothing is imported"),
     ("BEGIN { for ($i : 0..3) { } print($i); }", 1, 35, "$i is not set here"),
@@ -435,7 +456,9 @@ def test_parents():
         names[p["pid"]].add(p["comm"])
         parents[p["pid"]] = p["ppid"]
     got = [key.split(",", 2) for key in maps["@"]]
-    assert len(got) > 10 and all(parents[int(pid)] == int(ppid) and comm in names[int(ppid)] for pid, ppid, comm in got if int(ppid)), got
+    assert len(got) > 10 and all(parents[int(pid)] == int(ppid) and comm in (names[int(ppid)] if int(ppid) else ["swapper/0"]) for pid, ppid, comm in got), got
+    maps, _ = answers("call:* { @[ppid, pcomm] = count(); }", trace)
+    assert {"0,swapper/0", "1,init", "2,kthreadd"} <= set(maps["@"]), maps
     return f"{len(got)} processes"
 
 

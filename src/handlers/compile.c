@@ -126,13 +126,10 @@ static int put_literal(struct compiling *c, struct node *node)
 
 static int put_parameter(struct compiling *c, const struct node *node)
 {
-	const char *text = node->number && node->number <= c->p->n_parameters ? c->p->parameters[node->number - 1] : "";
-	char *end;
-	uint64_t n = node->number ? strtoull(text, &end, 0) : c->p->n_parameters;
+	uint64_t n;
 
-	if (node->number && *text && (end == text || *end))
-		return script_error(c->p, node->at, node->len, c->err,
-				    "\"%.60s\" is no number: expected one, or str($%d) here", text, (int)node->number);
+	if (script_parameter(c->p, node, &n, c->err) < 0)
+		return -1;
 	add(c, STEP_NUMBER, 0, 0, n, 1);
 	return 0;
 }
@@ -537,22 +534,75 @@ static int put_assignment(struct compiling *c, const struct node *node)
 	return 0;
 }
 
+/* Does a variable get a text, or another value with bytes of its own? What maps keep is copied. */
+static bool keeps_bytes(const struct compiling *c, const struct node *node)
+{
+	const struct node *left = node->kind == NODE_ASSIGN ? node->list[0] : NULL;
+
+	if (node->kind == NODE_CALL && !strcmp(node->text, "find"))
+		left = node->list[2];
+	if (left && left->kind == NODE_VARIABLE &&
+	    type_has_bytes(&c->c->types.variables[types_variable(&c->c->types, c->handler, left->text)].type))
+		return true;
+	for (size_t i = 0; i < node->n; i++)
+		if (keeps_bytes(c, node->list[i]))
+			return true;
+	return false;
+}
+
+/* Does it make a text, a key or another value with bytes of its own? */
+static bool makes_bytes(const struct node *node)
+{
+	bool ret = type_has_bytes(&node->type) && node->kind != NODE_TEXT && node->kind != NODE_BUILTIN;
+
+	for (size_t i = 0; i < node->n && !ret; i++)
+		ret = makes_bytes(node->list[i]);
+	return ret;
+}
+
+/* Something is asked, in loops again and again: what that makes is forgotten in both branches, nothing of it lives on. */
+struct asked {
+	size_t jump; /* where it is not so */
+	bool forgets;
+};
+
+static int put_asked(struct compiling *c, const struct node *node, struct asked *ret)
+{
+	ret->forgets = makes_bytes(node) && !keeps_bytes(c, node);
+	if (ret->forgets)
+		add(c, STEP_MARK, 0, 0, 0, 1);
+	if (put(c, node) < 0)
+		return -1;
+	ret->jump = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+	if (ret->forgets)
+		add(c, STEP_RELEASE, 0, 0, 0, -1);
+	return 0;
+}
+
+/* What is done where it is not so comes next. */
+static void land_asked(struct compiling *c, const struct asked *asked)
+{
+	land(c, asked->jump);
+	if (!asked->forgets)
+		return;
+	c->depth++;
+	add(c, STEP_RELEASE, 0, 0, 0, -1);
+}
+
 static int put_if(struct compiling *c, const struct node *node)
 {
-	size_t other, out;
+	struct asked asked;
+	size_t out;
 
-	if (put(c, node->list[0]) < 0)
+	if (put_asked(c, node->list[0], &asked) < 0 || put(c, node->list[1]) < 0)
 		return -1;
-	other = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
-	if (put(c, node->list[1]) < 0)
-		return -1;
-	if (node->n < 3) {
-		land(c, other);
+	if (node->n < 3 && !asked.forgets) {
+		land_asked(c, &asked);
 		return 0;
 	}
 	out = add(c, STEP_JUMP, 0, 0, 0, 0);
-	land(c, other);
-	if (put(c, node->list[2]) < 0)
+	land_asked(c, &asked);
+	if (node->n > 2 && put(c, node->list[2]) < 0)
 		return -1;
 	land(c, out);
 	return 0;
@@ -583,16 +633,14 @@ static void end_loop(struct compiling *c, struct loop *loop)
 static int put_while(struct compiling *c, const struct node *node)
 {
 	struct loop loop;
-	size_t begin = c->c->n_steps, out;
+	struct asked asked;
+	size_t begin = c->c->n_steps;
 
-	if (begin_loop(c, node, &loop) < 0 || put(c, node->list[0]) < 0)
-		return -1;
-	out = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
-	if (put(c, node->list[1]) < 0)
+	if (begin_loop(c, node, &loop) < 0 || put_asked(c, node->list[0], &asked) < 0 || put(c, node->list[1]) < 0)
 		return -1;
 	land_again(c, &loop);
 	add(c, STEP_BACK, 0, 0, begin, 0);
-	land(c, out);
+	land_asked(c, &asked);
 	end_loop(c, &loop);
 	return 0;
 }
@@ -622,22 +670,6 @@ static int put_for_range(struct compiling *c, const struct node *node)
 	land(c, out);
 	end_loop(c, &loop);
 	return 0;
-}
-
-/* Does a variable get a text, or another value with bytes of its own? What maps keep is copied. */
-static bool keeps_bytes(const struct compiling *c, const struct node *node)
-{
-	const struct node *left = node->kind == NODE_ASSIGN ? node->list[0] : NULL;
-
-	if (node->kind == NODE_CALL && !strcmp(node->text, "find"))
-		left = node->list[2];
-	if (left && left->kind == NODE_VARIABLE &&
-	    type_has_bytes(&c->c->types.variables[types_variable(&c->c->types, c->handler, left->text)].type))
-		return true;
-	for (size_t i = 0; i < node->n; i++)
-		if (keeps_bytes(c, node->list[i]))
-			return true;
-	return false;
 }
 
 /* Does nothing of a statement live on? */

@@ -516,7 +516,7 @@ static struct value *run_rare(struct machine *m, const struct step *s, struct va
 		script_map_clear(&m->maps[s->a], &m->maps_bytes);
 		return top;
 	case STEP_ZERO:
-		script_map_zero(&m->maps[s->a]);
+		script_map_zero(&m->maps[s->a], &m->maps_bytes);
 		return top;
 	case STEP_LEN:
 		*top = (struct value){ .n = m->maps[s->a].live };

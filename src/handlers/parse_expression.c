@@ -105,13 +105,21 @@ static int size_of_type(const struct word *w)
 	return 0;
 }
 
+/* "name =": a part of a record. */
+static bool is_part(const struct word *w)
+{
+	const char *behind = words_skip(w->at + w->len);
+
+	return w->kind == WORD_NAME && behind[0] == '=' && behind[1] != '=';
+}
+
 /* Is the ( that comes next in front of a type? */
 static bool begins_cast(struct parser *s)
 {
 	struct error ignored;
 	struct word w;
 
-	return word_at(s->script, s->word.at + 1, &w, &ignored) == 0 &&
+	return word_at(s->script, s->word.at + 1, &w, &ignored) == 0 && !is_part(&w) &&
 	       (word_is_name(&w, "struct") || word_is_name(&w, "union") || word_is_name(&w, "unsigned") ||
 		word_is_name(&w, "signed") || size_of_type(&w));
 }
@@ -167,20 +175,12 @@ static struct node *parse_cast(struct parser *s)
 	return node;
 }
 
-/* "name =": a part of a record. */
-static bool begins_part(const struct parser *s)
-{
-	const char *behind = words_skip(s->word.at + s->word.len);
-
-	return s->word.kind == WORD_NAME && behind[0] == '=' && behind[1] != '=';
-}
-
 /* The name of part n, and past its =. */
 static int parse_part_name(struct parser *s, const char **names, size_t n)
 {
 	char *name;
 
-	if (!begins_part(s))
+	if (!is_part(&s->word))
 		return parser_unexpected(s, "a name and =, as the parts before have");
 	for (size_t i = 0; i < n; i++)
 		if (word_is_name(&s->word, names[i]))
@@ -226,7 +226,7 @@ static struct node *parse_parentheses(struct parser *s)
 	s->in_predicate = false;
 	if (parser_next(s) < 0)
 		return NULL;
-	if ((begins_part(s) ? parse_record(s, node) : parse_list(s, node, ')', ") or , here")) < 0)
+	if ((is_part(&s->word) ? parse_record(s, node) : parse_list(s, node, ')', ") or , here")) < 0)
 		return NULL;
 	s->in_predicate = in_predicate;
 	if (!node->n)

@@ -308,6 +308,8 @@ static void put_json_map(const struct printer *p, const struct script_map *m, st
 	buf_printf(p->out, "{\"type\": \"%s\", \"data\": {\"@%s\": ", kind, m->name);
 	if (m->has_key)
 		buf_put_u8(p->out, '{');
+	else if (!n)
+		buf_printf(p->out, is_series(m) || is_histogram(m) ? "[]" : "null");
 	for (size_t i = 0; i < n; i++) {
 		if (m->has_key) {
 			key.len = 0;

@@ -135,6 +135,18 @@ void script_free(struct script *p)
 	*p = (struct script){ 0 };
 }
 
+int script_parameter(const struct script *p, const struct node *node, uint64_t *ret, struct error *err)
+{
+	const char *text = node->number && node->number <= p->n_parameters ? p->parameters[node->number - 1] : "";
+	char *end;
+
+	*ret = node->number ? strtoull(text, &end, 0) : p->n_parameters;
+	if (node->number && *text && (end == text || *end))
+		return script_error(p, node->at, node->len, err,
+				    "\"%.60s\" is no number: expected one, or str($%d) here", text, (int)node->number);
+	return 0;
+}
+
 enum { LINE_SHOWN = 100 };
 
 int script_error(const struct script *p, const char *at, size_t len, struct error *err, const char *fmt, ...)

@@ -259,6 +259,9 @@ void *script_alloc(struct script *p, size_t n, size_t size);
 /* A number that the program, or a header of the kernel's, has a name for. False: it is none that is known. */
 bool script_constant(const struct script *p, const char *name, uint64_t *ret);
 
+/* What $1 is as a number: 0 where it was not given. An error: it is none. */
+int script_parameter(const struct script *p, const struct node *node, uint64_t *ret, struct error *err);
+
 /* A new node of the program, with room for n others. */
 struct node *script_node(struct script *p, enum node_kind kind, const char *at, size_t len, size_t n);
 

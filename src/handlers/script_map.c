@@ -305,7 +305,16 @@ void script_map_clear(struct script_map *m, size_t *all)
 	m->bytes = 0;
 }
 
-void script_map_zero(struct script_map *m)
+static void zero_value(struct script_map *m, struct map_entry *e, size_t *all)
+{
+	if (type_has_bytes(&m->value)) {
+		m->bytes -= e->value.n;
+		*all -= e->value.n;
+	}
+	e->value.n = 0;
+}
+
+void script_map_zero(struct script_map *m, size_t *all)
 {
 	for (size_t i = 0; i < m->count; i++) {
 		struct map_entry *e = &m->entries[i];
@@ -317,8 +326,16 @@ void script_map_zero(struct script_map *m)
 		else if (m->value.kind == TYPE_AGGREGATE)
 			e->sums = (struct map_sums){ 0 };
 		else
-			e->value.n = 0;
+			zero_value(m, e, all);
 	}
+}
+
+/* Room for so many bytes more in an entry that stays. */
+static bool forget_others(struct script_map *m, const struct map_entry *e, size_t bytes, size_t *all)
+{
+	while (m->forgets && m->oldest && &m->entries[m->oldest - 1] != e && *all + bytes > SCRIPT_MAPS_BYTES)
+		remove_entry(m, &m->entries[m->oldest - 1], all);
+	return *all + bytes <= SCRIPT_MAPS_BYTES;
 }
 
 bool script_map_set(struct script_map *m, struct map_entry *e, const struct value *value, size_t *all)
@@ -331,7 +348,7 @@ bool script_map_set(struct script_map *m, struct map_entry *e, const struct valu
 		return true;
 	}
 	before = e->value.p ? e->value.n : 0;
-	if (value->n > before && *all + value->n - before > SCRIPT_MAPS_BYTES) {
+	if (value->n > before && !forget_others(m, e, value->n - before, all)) {
 		m->left_out++;
 		return false;
 	}

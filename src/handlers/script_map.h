@@ -52,7 +52,7 @@ struct map_entry *script_map_reach(struct script_map *m, const struct value *key
 void script_map_remove(struct script_map *m, const struct value *key, size_t *all);
 void script_map_clear(struct script_map *m, size_t *all);
 /* All values become 0, and keys stay. */
-void script_map_zero(struct script_map *m);
+void script_map_zero(struct script_map *m, size_t *all);
 /* Its bytes are copied. False: there is no room, and nothing is changed. */
 bool script_map_set(struct script_map *m, struct map_entry *e, const struct value *value, size_t *all);
 /* To count() … tseries(); ns: when, for the latter. */

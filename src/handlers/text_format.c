@@ -56,7 +56,8 @@ static int parse_spec(const struct script *p, const struct node *node, const cha
 	part->is_text = strchr("srB", letter);
 	part->is_char = letter == 'c';
 	if (!part->is_text && !type_has_number(&value->type))
-		return script_error(p, value->at, value->len, err, "%%%c prints a number; this is a text: %%s", letter);
+		return script_error(p, value->at, value->len, err, "%%%c prints a number; this is %s: %%s", letter,
+				    value->type.names ? "a record" : value->type.kind == TYPE_TUPLE ? "a tuple" : "a text");
 	part->type = value->type;
 	if (letter == 'p')
 		snprintf(part->spec, sizeof part->spec, "0x%%%.*sllx", (int)options, *at);

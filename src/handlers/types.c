@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 
+#define NO_NUMBER "of a histogram, or what has several numbers, only the key is here: print(@map[$kv.0])"
+
 size_t types_map(const struct types *t, const char *name)
 {
 	size_t i = 0;
@@ -141,12 +143,20 @@ static int find_condition(struct typing *t, struct node *node)
 	return t->last && !is_asked(&node->type) ? typing_expected(t, node, "a number") : 0;
 }
 
+int typing_parts(const struct typing *t, const struct node *node)
+{
+	for (size_t i = 0; node->type.kind == TYPE_TUPLE && i < node->type.n_fields; i++)
+		if (node->type.fields[i].kind == TYPE_AGGREGATE)
+			return typing_wrong(t, node, NO_NUMBER);
+	return 0;
+}
+
 /* Something that can be kept. */
 int typing_value(const struct typing *t, const struct node *node)
 {
 	if (t->last && (node->type.kind == TYPE_NONE || node->type.kind == TYPE_RECORD))
 		return typing_wrong(t, node, "that has no value");
-	return 0;
+	return t->last && node->type.kind == TYPE_TUPLE ? typing_parts(t, node) : 0;
 }
 
 static int find_variable(struct typing *t, struct node *node)
@@ -204,6 +214,8 @@ static int find_binary(struct typing *t, struct node *node)
 		return 0;
 	if (a->kind == TYPE_TUPLE && typing_is_same(a, b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
 		return 0;
+	if (a->kind == TYPE_TUPLE && b->kind == TYPE_TUPLE && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
+		return typing_wrong(t, node, "their parts are not of the same kinds and names");
 	if (type_has_text(a) != type_has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
 		return script_error(t->p, node->at, node->len, t->err, "%s is compared with %s", typing_kind_name(a),
 				    typing_kind_name(b));
@@ -233,7 +245,7 @@ static int find_tuple(struct typing *t, struct node *node)
 	return 0;
 }
 
-/* Of a tuple by its number, of a record by its name. */
+/* Of a tuple by its number, of a record also by its name. */
 static int find_part(struct typing *t, struct node *node, const struct type *of)
 {
 	if (node->text)
@@ -242,12 +254,13 @@ static int find_part(struct typing *t, struct node *node, const struct type *of)
 				break;
 	if (node->number < of->n_fields) {
 		node->type = of->fields[node->number];
-		return 0;
+		return t->last && node->type.kind == TYPE_AGGREGATE ? typing_wrong(t, node, NO_NUMBER) : 0;
 	}
 	if (node->text)
 		return script_error(t->p, node->at, node->len, t->err, "the record has no %s: it begins with %s",
 				    node->text, of->names[0]);
-	return script_error(t->p, node->at, node->len, t->err, "the tuple has %zu parts, from .0 on", of->n_fields);
+	return script_error(t->p, node->at, node->len, t->err, "the %s has %zu parts, from .0 on",
+			    of->names ? "record" : "tuple", of->n_fields);
 }
 
 static int find_member(struct typing *t, struct node *node)
@@ -270,7 +283,9 @@ static int find_member(struct typing *t, struct node *node)
 		return typing_wrong(
 			t, node,
 			"memory is read where the probe is: this address is not its argument, nor what that leads to");
-	return typing_wrong(t, node, "only args, pointers to structures and tuples have parts");
+	if (of->type.kind == TYPE_TUPLE)
+		return typing_wrong(t, node, "a tuple's parts are .0, .1 …: only records, (name=1, other=2), have names");
+	return typing_wrong(t, node, "only args, pointers to structures, tuples and records have parts");
 }
 
 static int find_index(struct typing *t, struct node *node)
@@ -413,7 +428,7 @@ static int set_entry(struct typing *t, struct node *node, struct variable_asked 
 {
 	struct type fields[2] = { m->key, m->value };
 
-	if (m->value.kind == TYPE_AGGREGATE)
+	if (type_has_number(&m->value) && m->value.kind == TYPE_AGGREGATE)
 		fields[1] = (struct type){ .kind = TYPE_NUMBER, .is_signed = true };
 	if (t->last) {
 		bool same = v->type.kind == TYPE_TUPLE && v->type.n_fields == 2 &&
@@ -599,8 +614,11 @@ int types_find(struct script *p, const struct field_types *known, struct types *
 
 	*ret = (struct types){ 0 };
 	t.guesses = known && known->guesses;
-	for (t.handler = 0; t.handler < p->n_handlers; t.handler++)
+	for (t.handler = 0; t.handler < p->n_handlers; t.handler++) {
+		if (p->handlers[t.handler].predicate)
+			look_ahead(&t, p->handlers[t.handler].predicate);
 		look_ahead(&t, p->handlers[t.handler].body);
+	}
 	if (typing_move_places(&t) < 0 || find_rounds(&t) < 0)
 		return -1;
 	t.settled = true;

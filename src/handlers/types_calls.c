@@ -164,21 +164,18 @@ static int find_register(struct typing *t, struct node *node)
 		 : typing_wrong(t, node->list[0], "expected a register: \"ax\", \"di\", \"sp\", \"r8\", \"ip\" …");
 }
 
-static int64_t literal(struct typing *t, const struct node *node)
+/* What is known before anything runs: 5, -5, $1. */
+static int find_literal(struct typing *t, const struct node *node, int64_t *ret)
 {
-	bool minus = node->kind == NODE_UNARY && node->op == '-';
+	bool minus = node->kind == NODE_UNARY && node->op == '-' && node->list[0]->kind == NODE_NUMBER;
+	uint64_t number = minus ? node->list[0]->number : node->number;
 
-	if (minus)
-		node = node->list[0];
-	if (node->kind == NODE_PARAMETER && node->number && node->number <= t->p->n_parameters)
-		return (int64_t)strtoull(t->p->parameters[node->number - 1], NULL, 0);
-	return minus ? -(int64_t)node->number : (int64_t)node->number;
-}
-
-static bool is_literal(const struct node *node)
-{
-	return node->kind == NODE_NUMBER || node->kind == NODE_PARAMETER ||
-	       (node->kind == NODE_UNARY && node->op == '-' && node->list[0]->kind == NODE_NUMBER);
+	if (node->kind == NODE_PARAMETER && script_parameter(t->p, node, &number, t->err) < 0)
+		return -1;
+	if (node->kind != NODE_NUMBER && node->kind != NODE_PARAMETER && !minus)
+		return typing_wrong(t, node, "expected a number that is known before anything runs");
+	*ret = minus ? -(int64_t)number : (int64_t)number;
+	return 0;
 }
 
 /* tseries(value, 100ms, 20, "max"): the last 20 intervals */
@@ -189,8 +186,8 @@ static int find_series(struct typing *t, struct node *node)
 	static const enum aggregate kinds[] = { AVG, MAX, MIN, SUM };
 	size_t i = 0;
 
-	node->type.step = literal(t, node->list[1]);
-	node->type.max = literal(t, node->list[2]);
+	if (find_literal(t, node->list[1], &node->type.step) < 0 || find_literal(t, node->list[2], &node->type.max) < 0)
+		return -1;
 	if (node->type.step <= 0 || node->type.max <= 0 || node->type.max > INTERVALS_MAX)
 		return typing_wrong(t, node,
 				    "expected tseries(value, interval, how many): an interval as 100ms, at most 10000");
@@ -204,31 +201,48 @@ static int find_series(struct typing *t, struct node *node)
 	return 0;
 }
 
+/* hist(value, 2) */
+static int find_bits(struct typing *t, struct node *node)
+{
+	enum { BITS_MAX = 5 };
+	int64_t bits;
+
+	if (find_literal(t, node->list[1], &bits) < 0)
+		return -1;
+	if (bits < 0 || bits > BITS_MAX)
+		return typing_wrong(t, node->list[1], "expected 0 to 5");
+	node->type.bits = (unsigned)bits;
+	return 0;
+}
+
+/* lhist(value, 0, 100, 10) */
+static int find_buckets(struct typing *t, struct node *node)
+{
+	enum { BUCKETS_MAX = 1000 };
+	struct type *type = &node->type;
+
+	if (find_literal(t, node->list[1], &type->min) < 0 || find_literal(t, node->list[2], &type->max) < 0 ||
+	    find_literal(t, node->list[3], &type->step) < 0)
+		return -1;
+	if (type->min >= 0 && type->max > type->min && type->step > 0 &&
+	    (type->max - type->min) / type->step <= BUCKETS_MAX)
+		return 0;
+	return typing_wrong(t, node,
+			    "expected lhist(value, from, to, step): from at least 0, to above it, at most 1000 steps");
+}
+
 static int find_aggregate(struct typing *t, struct node *node, const struct function *f)
 {
-	enum { BUCKETS_MAX = 1000, BITS_MAX = 5 };
-	size_t numbers = f->id == FUNCTION_TSERIES ? 3 : node->n;
+	int r = 0;
 
 	node->type = (struct type){ .kind = TYPE_AGGREGATE, .aggregate = f->aggregate };
-	for (size_t i = 1; i < numbers; i++)
-		if (!is_literal(node->list[i]))
-			return typing_wrong(t, node->list[i], "expected a number that is known before anything runs");
-	if (f->id == FUNCTION_HIST && node->n > 1) {
-		node->type.bits = (unsigned)literal(t, node->list[1]);
-		if (node->type.bits > BITS_MAX)
-			return typing_wrong(t, node->list[1], "expected 0 to 5");
-	}
-	if (f->id == FUNCTION_LHIST) {
-		node->type.min = literal(t, node->list[1]);
-		node->type.max = literal(t, node->list[2]);
-		node->type.step = literal(t, node->list[3]);
-		if (node->type.min < 0 || node->type.max <= node->type.min || node->type.step <= 0 ||
-		    (node->type.max - node->type.min) / node->type.step > BUCKETS_MAX)
-			return typing_wrong(
-				t, node,
-				"expected lhist(value, from, to, step): from at least 0, to above it, at most 1000 steps");
-	}
-	if (f->id == FUNCTION_TSERIES && find_series(t, node) < 0)
+	if (f->id == FUNCTION_HIST && node->n > 1)
+		r = find_bits(t, node);
+	else if (f->id == FUNCTION_LHIST)
+		r = find_buckets(t, node);
+	else if (f->id == FUNCTION_TSERIES)
+		r = find_series(t, node);
+	if (r < 0)
 		return -1;
 	if (!node->n)
 		return 0;
@@ -247,6 +261,8 @@ static int check_argument(const struct typing *t, const struct node *node, char 
 		return typing_wrong(t, node, "that has no value");
 	if (type->unsure)
 		return 0;
+	if (typing_parts(t, node) < 0)
+		return -1;
 	if (takes == 't' && !type_has_text(type))
 		return typing_expected(t, node, "a text");
 	if (takes == 'n' && !type_has_number(type))

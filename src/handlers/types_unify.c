@@ -97,5 +97,6 @@ int typing_unify(struct typing *t, struct type *place, const struct type *value,
 
 int typing_expected(const struct typing *t, const struct node *node, const char *kind)
 {
-	return script_error(t->p, node->at, node->len, t->err, "expected %s; this is %s", kind, typing_kind_name(&node->type));
+	return script_error(t->p, node->at, node->len, t->err, "expected %s; this is %s", kind,
+			    typing_kind_name(&node->type));
 }

@@ -67,6 +67,8 @@ int typing_unify(struct typing *t, struct type *place, const struct type *value,
 /* Errors at a node; -1. */
 int typing_wrong(const struct typing *t, const struct node *node, const char *what);
 int typing_expected(const struct typing *t, const struct node *node, const char *kind);
+/* An error if a part of it is what a loop over histograms has: that has no value. */
+int typing_parts(const struct typing *t, const struct node *node);
 /* An error if the node, whose type was found, is nothing that can be kept. */
 int typing_value(const struct typing *t, const struct node *node);
 

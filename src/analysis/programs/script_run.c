@@ -88,6 +88,7 @@ static void begin_part(struct script_runner *r)
 	script_stacks_begin(&r->stacks, r->o->session);
 	r->vcpus = reader_vcpus(r->o->session->reader);
 	r->running = xcalloc(r->vcpus + 1, sizeof(struct stack *));
+	r->parents = xcalloc(r->o->session->threads->count + 1, sizeof *r->parents);
 	if (asks_self(r->o->script) && !r->spending) {
 		r->n_spending = stacks_count(r->o->session);
 		r->spending = xcalloc(r->n_spending, sizeof *r->spending);
@@ -101,11 +102,13 @@ static void begin_part(struct script_runner *r)
 static void end_part(struct script_runner *r)
 {
 	free(r->running);
+	free(r->parents);
 	free(r->fields);
 	free(r->name_of);
 	free(r->spans);
 	free(r->aways);
 	r->running = NULL;
+	r->parents = NULL;
 	r->fields = NULL;
 	r->name_of = NULL;
 	r->spans = r->aways = NULL;

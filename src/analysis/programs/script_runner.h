@@ -58,6 +58,7 @@ struct script_runner {
 	size_t next_fact, next_span, next_away;
 	const struct stack **running; /* by vCPU */
 	unsigned vcpus;
+	uint32_t *parents;            /* by thread: number + 1 of its parent's, as found last; 0: not found yet */
 	struct script_syscall *calls; /* by stack: its last system call; NULL: nobody asks */
 	struct spending *spending;    /* by stack; NULL: nobody asks */
 	size_t n_spending;

@@ -33,16 +33,30 @@ static const char *comm_now(const struct script_runner *r)
 	return t ? threads_comm(r->o->session->threads, t, r->now.ns) : "swapper/0";
 }
 
-/* The process that the thread's parent is, by what the thread was told last of it. */
-static const char *parent_comm_now(const struct script_runner *r)
+/* The first thread of the parent's process, by what the thread was told last of that; NULL: it is not known. */
+static const struct thread *parent_now(struct script_runner *r, const struct thread *t)
 {
-	const struct thread *t = thread_now(r), *found = NULL;
 	const struct threads *all = r->o->session->threads;
+	uint32_t *known = &r->parents[t - all->list];
+	const struct thread *parent = *known ? &all->list[*known - 1] : NULL;
 
-	for (size_t i = 0; t && i < all->count; i++)
+	if (parent && parent->pid == t->ppid && r->now.ns < parent->end_ns)
+		return parent;
+	*known = 0;
+	for (size_t i = 0; i < all->count; i++)
 		if (all->list[i].pid == t->ppid && all->list[i].start_ns <= r->now.ns)
-			found = &all->list[i];
-	return found ? threads_comm(all, found, r->now.ns) : "";
+			*known = (uint32_t)i + 1;
+	return *known ? &all->list[*known - 1] : NULL;
+}
+
+static const char *parent_comm_now(struct script_runner *r)
+{
+	const struct thread *t = thread_now(r), *parent;
+
+	if (!t || !t->ppid) /* of several that have this number, the first CPU's made all others */
+		return "swapper/0";
+	parent = parent_now(r, t);
+	return parent ? threads_comm(r->o->session->threads, parent, r->now.ns) : "";
 }
 
 enum { NAME_EXITS = 1 << 20 }; /* in the number of a system call's tracepoint: its exit */

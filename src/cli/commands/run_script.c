@@ -183,11 +183,16 @@ static int ask_the_past(const struct args *args, struct error *err)
 	unsigned first = script_parameters(args);
 	struct event_formats formats = { 0 };
 	struct buf probes = { 0 }, events = { 0 };
-	int r = read_formats(path, &formats, err);
+	int r = run_script_asks(text, args->operands + first, args->n_operands - first, NULL, &probes, &events, err);
 
-	if (r == 0)
-		r = run_script_asks(text, args->operands + first, args->n_operands - first, &formats, &probes, &events,
-				    err);
+	/* what is asked for at all may be there */
+	if (r == 0 && (*probes.data || *events.data)) {
+		probes.len = events.len = 0;
+		r = read_formats(path, &formats, err);
+		if (r == 0)
+			r = run_script_asks(text, args->operands + first, args->n_operands - first, &formats, &probes,
+					    &events, err);
+	}
 	if (r == 0 && (*probes.data || *events.data) &&
 	    past_add(path, (char *)probes.data, (char *)events.data, err) < 0)
 		r = error_prefix(err, "not all that the program asks for was recorded, as 'upto record -e' does it");
