@@ -127,7 +127,7 @@ CASES = [
     ('BEGIN { @m["a"] = 1; @m["b"] = 2; for ($kv : @m) { printf("%s=%d;", $kv.0, $kv.1); } clear(@m); }', "a=1;b=2;\n"),
     ('BEGIN { $t = (1, "two", (3, 4)); printf("%d %s %d", $t.0, $t.1, $t.2.1); print($t); }', "1 two 4(1, two, (3, 4))\n"),
     ('BEGIN { @x = 5; @x += 2; @x <<= 1; @x++; printf("%d %d %d", @x++, ++@x, @x); clear(@x); }', "15 17 17\n"),
-    ('BEGIN { @c[1] = count(); @c[2] = count(); @c[2] = count(); print(@c, 1); delete(@c[2]); print(@c[1]); printf("%d", len(@c)); clear(@c); }', "@c[2]: 2\n@c[1]: 1\n1\n"),
+    ('BEGIN { @c[1] = count(); @c[2] = count(); @c[2] = count(); print(@c, 1); delete(@c[2]); print(@c[1]); printf("%d", len(@c)); clear(@c); }', "@c[2]: 2\n1\n1\n"),
     ('BEGIN { @z = count(); zero(@z); @z = count(); @z = count(); }', "@z: 2\n"),
     ('BEGIN { if (strncmp("hello", "help", 3) == 0 && "a" == "a" && "a" != "b" && strcontains("abc", "bc")) { printf("%d", strlen("four")); } }', "4"),
     ('BEGIN { printf("%d %d", (uint8)300, (int8)200); printf(" %x %s", bswap((uint16)0x1234), ntop(0x0100007f)); }', "44 -56 3412 127.0.0.1"),
@@ -147,7 +147,7 @@ CASES = [
     ('BEGIN { printf("%s %s", syscall_name(1), ntop(2, 0x0100007f)); $x = (uint16)0x1234; printf(" %x", bswap($x)); }', "write 127.0.0.1 3412"),
     ('BEGIN { $t = "a"; for ($i : 0..3) { $t = ($i == 1) ? "b" : $t; } printf("%s", $t); }', "b"),
     # what later versions of the language have
-    ('BEGIN { printf("%s %d", probetype, usermode); _ = 5; _ = printf("."); } END { printf("%s", probetype); }', "BEGIN 0.END"),
+    ('BEGIN { printf("%s %d", probetype, usermode); _ = 5; _ = printf("."); } END { printf("%s", probetype); }', "special 0.special"),
     ('macro add(a, b) { a + b } macro twice(x) { $t = x; $t * 2 } BEGIN { $t = 5; printf("%d %d %d", add(1, 2), twice(add($t, 1)) + 1, $t); }', "3 13 5"),
     ('macro set($v, @m, k) { $v = "set"; @m[k] = add(k, 1); } macro add(a, b) { a + b } BEGIN { $x = "no"; set($x, @here, 4); printf("%s ", $x); }', "set @here[4]: 5\n"),
     ('macro name(n) { n == 0 ? "none" : "some" } BEGIN { $a = name(0); $b = name(1); printf("%s %s %s", $a, $b, { $c = name(0); $d = $c; $d }); }', "none some none"),
@@ -167,6 +167,18 @@ CASES = [
      'if (find(@c, (1, ("h", 5)), $t)) { print($t); } clear(@a); clear(@b); clear(@c); }', "10 10 as it was bye (1, x)\n\n\n\n"),
     ('BEGIN { @n = count(); @p["f"] = probe; $t = "text"; if (find(@p, "f", $t)) { printf("%s", $t); } clear(@n); clear(@p); }', "BEGIN\n\n"),
     ('let @m = lruhash(2); BEGIN { @m["a"] = 1; @m["b"] = 2; $x = @m["a"]; @m["c"] = 3; }', "@m[a]: 1\n@m[c]: 3\n"),
+    ('struct Foo { int x; struct { int y; } z; } enum e { A = -1, B = 2 } struct F; union U { int q; };\nBEGIN { printf("%d %d %d ", A, B, sizeof(1 == 1)); }\nstruct G { int x; }\n'
+     'END { printf("two"); }', "-1 2 8 two"),
+    ('BEGIN { printf("%d %x %hhx %hx %hhd", 4294967196, 0x12345678abcdef, 0x12345678abcdef, 0x12345678abcdef, 0xff); }', "4294967196 12345678abcdef ef cdef -1"),
+    # a range's end is calculated once
+    ('BEGIN { $a = 10; for ($i : 0..$a) { $a--; printf("%d ", $i); } @a = 10; for ($i : 0..@a) { @a += 1; for ($j : 0..2) { @b++; } } }', "0 1 2 3 4 5 6 7 8 9 @a: 20\n@b: 20\n"),
+    ('BEGIN { $p = (int32 *)0x1000; print($p); @k[(int8 *)4096] = 1; @a = (int16 *)50; printf("%d %x ", $p, $p); }', "0x1000\n4096 1000 @a: 0x32\n@k[0x1000]: 1\n"),
+    ('BEGIN { @x[1] = 5; print(@x[1]); print(@x[9]); @t[1] = "q"; print(@t[1]); clear(@x); clear(@t); }', "5\n0\nq\n\n\n"),
+    ('config = { print_maps_on_exit = false; stack_mode = raw, max_strlen=64 } BEGIN { @x = 1; printf("z"); }', "z"),
+    ('BEGIN { printf("%d %d %d", (bool)256, (bool)0, (bool)-1 == 1); if ((bool)256) { printf("t"); } }', "1 0 1t"),
+    ('macro one() { 1 } BEGIN { printf("%d %d %d", one, one() + one, pid()); }', "1 2 0"),
+    ('BEGIN { printf("%d %d", strncmp("one", "one ", 4), strncmp("one", "one ", 3)); @a["x"] = avg(1); @a["y"] = avg(2); print(@a, 1); printf("e"); clear(@a); }', "1 0@a[y]: 2\n\ne\n"),
+    ('BEGIN { @ = lhist(30, 0, 25, 10); }', "@: \n[25, ...)" + " " * 14 + "1 |" + "@" * 52 + "|\n\n"),
     ('BEGIN { @ = tseries(5, 1s, 2); clear(@); }', ""),
     ('BEGIN { @m["a"] = "x"; } END /find(@m, "a", $v)/ { print($v); clear(@m); }', "x\n\n"),
     ('BEGIN { print((short=2).short); print((int32)5); print((a=(1, 2), b=3).a.1); }', "2\n5\n2\n"),
@@ -273,6 +285,21 @@ def test_series(step):
     return f"{len(rows)} values"
 
 
+def test_given():
+    """$1 in a probe's own words, as a number of frames; patterns of the system of system calls; texts in UTF-8, and divided sums, as JSON."""
+    for ms in ("2", "5"):
+        out = run(UPTO, "run", "-e", 'interval:ms:$1 { @n = count(); } END { printf("%s %s\\n", str($1), probe); }', ms, base(2)).stdout.decode()
+        want = run(UPTO, "run", "-e", f'interval:ms:{ms} {{ @n = count(); }} END {{ printf("{ms} END\\n"); }}', base(2)).stdout.decode()
+        assert out == want and int(out.split()[-1]) > 1, (out, want)
+    out = run(UPTO, "run", "-e", "call:* { @[kstack($1)] = count(); exit(); }", "1", base(2)).stdout.decode()
+    assert len(out.splitlines()) < 6, out
+    assert answer("tracepoint:sys*:sys_enter_* { @[probe] = count(); }", base(2)) == answer("tracepoint:syscalls:sys_enter_* { @[probe] = count(); }", base(2))
+    program = 'BEGIN { @["a"] = avg(10); @["b"] = avg(20); @["c"] = avg(30); print(@, 2, 10); print("h\\xc3\\xa9 \\xff"); clear(@); @c["x"] = count(); print(@c, 0, 1); $p = (int32 *)16; print($p); }'
+    lines = [json.loads(line) for line in run(UPTO_ASAN, "run", "--json", "-e", program, base(2)).stdout.splitlines()][1:]
+    assert lines == [{"type": "stats", "data": {"@": {"b": 2, "c": 3}}}, {"type": "value", "data": "hé ÿ"}, {"type": "map", "data": {"@c": {"x": 1}}},
+                     {"type": "value", "data": 16}, {"type": "stats", "data": {"@": {}}}, {"type": "map", "data": {"@c": {"x": 1}}}], lines
+
+
 def test_exit_code():
     """exit(CODE) is the command's status, on a trace and of one that is followed; what follows it is not done."""
     for more, status in (("", 0), ("0", 0), ("3", 3), ("@n + 2", 9), ("256", 0)):
@@ -357,6 +384,11 @@ WRONG = [
     ("BEGIN { @ = tseries(1, 1s, 5, \"mean\"); }", 1, 31, "expected \"avg\""),
     ("BEGIN { @ = tseries(1, nsecs, 5); }", 1, 24, "known before anything runs"),
     ("BEGIN { @ = tseries(1, 1s, $1); }", 1, 13, "expected tseries(value, interval, how many)"),
+    ("config = { print_mapson_exit = false } BEGIN { }", 1, 12, "no such setting: did you mean print_maps_on_exit"),
+    ("BEGIN { printf(\"%rx\", \"AB\"); }", 1, 16, "%rx is not there"),
+    ("BEGIN { print(sizeof(struct foo)); }", 1, 15, "sizes of the kernel's structures are not there"),
+    ("BEGIN { print(offsetof(struct foo, y)); }", 1, 15, "places of members are not there"),
+    ("BEGIN { print(pton(\"::1\")); }", 1, 15, "asks the same"),
     ("BEGIN { @y[1] = tseries(-3, 100ms, 4); for ($kv : @y) { print($kv); } }", 1, 63, "only the key is here"),
     ("BEGIN { @y[1] = hist(5); for ($kv : @y) { @z[$kv] = 1; } }", 1, 46, "only the key is here"),
     ("BEGIN { @s[1] = stats(5); for ($kv : @s) { $x = $kv.1; } }", 1, 49, "only the key is here"),
@@ -445,6 +477,15 @@ def test_calls():
     got = sorted((int(a), int(b), d) for a, b, c, d, e in (re.fullmatch(r"(\d+) (\d+) (\d+) (.*) (\d+)", line).groups() for line in lines))
     assert got == want and len(got) > 100, (len(got), len(want), [g for g in got if g not in want][:2], [w for w in want if w not in got][:2])
     return f"{sum(maps['@'].values())} calls, {len(got)} returns"
+
+
+def test_signed_arguments():
+    """Arguments of system calls are as wide as the kernel takes them: AT_FDCWD is -100."""
+    trace = recording("6.12", 1)[0]
+    maps, _ = answers("tracepoint:syscalls:sys_enter_openat { @[args.dfd] = count(); } tracepoint:raw_syscalls:sys_enter { @raw[args.args[0]] = count(); }", trace)
+    calls = [c for c in upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"] if c["name"] == "openat"]
+    want = collections.Counter(str(int.from_bytes((int(c["args"][0], 16) & 0xffffffff).to_bytes(4, "big"), "big", signed=True)) for c in calls)
+    assert maps["@"] == want and want["-100"] > 10, (maps["@"], want)
 
 
 def test_parents():

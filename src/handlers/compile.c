@@ -254,6 +254,12 @@ static int put_printf(struct compiling *c, struct node *node)
 	return 0;
 }
 
+/* It is printed as other values are; of histograms and the like all that they have. */
+static bool has_one_value(const struct type *type)
+{
+	return type->kind != TYPE_AGGREGATE || type_has_number(type);
+}
+
 static int put_print(struct compiling *c, const struct node *node)
 {
 	const struct node *of = node->list[0];
@@ -262,6 +268,10 @@ static int put_print(struct compiling *c, const struct node *node)
 		if (put(c, of) < 0)
 			return -1;
 		add(c, STEP_PRINT, 0, add_type(c, &of->type), 0, -1);
+	} else if (of->n && has_one_value(&map_at(c, of)->value)) {
+		if (put(c, of) < 0)
+			return -1;
+		add(c, STEP_PRINT, 0, add_type(c, &map_at(c, of)->value), 0, -1);
 	} else if (of->n) {
 		if (put_map_key(c, of) < 0)
 			return -1;
@@ -328,10 +338,12 @@ static int put_stack(struct compiling *c, const struct node *node, bool user)
 	for (size_t i = 0; i < node->n; i++) {
 		if (node->list[i]->kind == NODE_TEXT)
 			continue;
-		if (node->list[i]->kind != NODE_NUMBER || !node->list[i]->number)
+		frames = node->list[i]->number;
+		if (node->list[i]->kind == NODE_PARAMETER && script_parameter(c->p, node->list[i], &frames, c->err) < 0)
+			return -1;
+		if ((node->list[i]->kind != NODE_NUMBER && node->list[i]->kind != NODE_PARAMETER) || !frames)
 			return script_error(c->p, node->list[i]->at, node->list[i]->len, c->err,
 					    "expected how many frames");
-		frames = node->list[i]->number;
 	}
 	add(c, STEP_STACK, user, 0, frames, 1);
 	return 0;
@@ -560,7 +572,7 @@ static bool makes_bytes(const struct node *node)
 	return ret;
 }
 
-/* Something is asked, in loops again and again: what that makes is forgotten in both branches, nothing of it lives on. */
+/* Something is asked, in loops again and again: what that makes is forgotten in both branches. */
 struct asked {
 	size_t jump; /* where it is not so */
 	bool forgets;
@@ -647,15 +659,20 @@ static int put_while(struct compiling *c, const struct node *node)
 
 static int put_for_range(struct compiling *c, const struct node *node)
 {
-	size_t i = types_variable(&c->c->types, c->handler, node->text), begin, out;
+	size_t i = types_variable(&c->c->types, c->handler, node->text);
+	size_t end = types_variable(&c->c->types, c->handler, node->names[0]), begin, out;
 	struct loop loop;
 
 	if (put(c, node->list[0]) < 0)
 		return -1;
 	add(c, STEP_STORE, 0, i, 0, -1);
+	if (put(c, node->list[1]) < 0) /* once, whatever becomes of it */
+		return -1;
+	add(c, STEP_STORE, 0, end, 0, -1);
 	begin = c->c->n_steps;
 	add(c, STEP_LOAD, 0, i, 0, 1);
-	if (begin_loop(c, node, &loop) < 0 || put(c, node->list[1]) < 0)
+	add(c, STEP_LOAD, 0, end, 0, 1);
+	if (begin_loop(c, node, &loop) < 0)
 		return -1;
 	add(c, STEP_ARITHMETIC, true, '<', 0, -1);
 	out = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
@@ -774,7 +791,9 @@ static int put_cast(struct compiling *c, const struct node *node)
 {
 	if (put(c, node->list[0]) < 0)
 		return -1;
-	if (node->type.kind == TYPE_NUMBER && node->type.size && node->type.size < 8)
+	if (node->type.is_bool)
+		add(c, STEP_TRUTH, 0, 0, 0, 0);
+	else if (node->type.kind == TYPE_NUMBER && node->type.size && node->type.size < 8)
 		add(c, STEP_CAST, node->type.is_signed, node->type.size, 0, 0);
 	return 0;
 }
@@ -880,6 +899,7 @@ int script_compile(struct script *p, const struct field_types *known, struct scr
 		return -1;
 	if (ret->types.n_maps > UINT16_MAX || ret->types.n_variables > UINT16_MAX || ret->types.n_fields > UINT16_MAX)
 		return error_set(err, "%s: too many names", p->name);
+	ret->keeps_maps = p->keeps_maps;
 	ret->begins = xcalloc(p->n_handlers, sizeof *ret->begins);
 	for (c.handler = 0; c.handler < p->n_handlers; c.handler++)
 		if (put_handler(&c, &p->handlers[c.handler]) < 0)

@@ -260,14 +260,14 @@ static uint64_t contains(const struct value *text, const struct value *part)
 	return !part->n || (text->n && memmem(text->p, text->n, part->p, part->n));
 }
 
-/* How they compare up to so many characters; an end counts as one. */
+/* 0 if they are equal up to so many characters, else 1; an end counts as one. */
 static uint64_t compare_up_to(const struct value *a, const struct value *b, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		int x = i < a->n ? a->p[i] : 0, y = i < b->n ? b->p[i] : 0;
 
 		if (x != y)
-			return (uint64_t)(int64_t)(x - y);
+			return 1;
 		if (!x)
 			break;
 	}
@@ -316,6 +316,7 @@ static struct value call(struct machine *m, const struct step *s, const struct v
 static void put_formatted(struct machine *m, const struct format_part *part, const struct value *v, struct buf *out)
 {
 	const struct printer deep = { &m->host, m->printer.json, 8, &m->out };
+	uint64_t number = part->bytes ? cast(v->n, part->bytes, part->is_signed) : v->n;
 	char text[TEXT_MAX * 2];
 
 	m->scratch.len = 0;
@@ -326,7 +327,7 @@ static void put_formatted(struct machine *m, const struct format_part *part, con
 	} else {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral" /* format_parse() has checked it */
-		snprintf(text, sizeof text, part->spec, (unsigned long long)v->n);
+		snprintf(text, sizeof text, part->spec, (unsigned long long)number);
 #pragma GCC diagnostic pop
 		buf_put(out, text, strlen(text));
 		return;
@@ -736,7 +737,6 @@ static void print_maps(struct machine *m)
 		list[i] = &m->maps[i];
 	qsort(list, n, sizeof *list, by_name);
 	for (size_t i = 0; i < n && !m->failed; i++) {
-		m->losses.keys += list[i]->left_out;
 		printer_put_map(&m->printer, list[i], 0, 0);
 		pass_on(m);
 	}
@@ -755,7 +755,10 @@ int machine_pass_on(struct machine *m, struct error *err)
 
 int machine_end(struct machine *m, struct error *err)
 {
-	print_maps(m);
+	for (size_t i = 0; i < m->code->types.n_maps; i++)
+		m->losses.keys += m->maps[i].left_out;
+	if (!m->code->keeps_maps)
+		print_maps(m);
 	if (m->failed) {
 		*err = m->err;
 		return -1;

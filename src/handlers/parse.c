@@ -79,6 +79,18 @@ static struct node *parse_while(struct parser *s, struct node *node)
 	return node;
 }
 
+/* The variable that has a range's end. */
+static const char *const *end_name(struct parser *s, unsigned loop)
+{
+	enum { NAME = 32 };
+	const char **names = script_alloc(s->script, 1, sizeof *names);
+	char *name = script_alloc(s->script, NAME, 1);
+
+	snprintf(name, NAME, "end of loop %u", loop);
+	names[0] = name;
+	return names;
+}
+
 /* for ($x : @map) { }, for ($i : 0..10) { } */
 static struct node *parse_for(struct parser *s, struct node *node)
 {
@@ -106,6 +118,7 @@ static struct node *parse_for(struct parser *s, struct node *node)
 		       NULL;
 	node->kind = range ? NODE_FOR_RANGE : NODE_FOR_MAP;
 	node->text = xasprintf("%s of loop %u", name, own.number);
+	node->names = range ? end_name(s, own.number) : NULL;
 	if (parser_expect(s, ')', ") behind what is gone through") < 0)
 		return NULL;
 	s->loops++;
@@ -405,22 +418,6 @@ static int parse_handler(struct parser *s)
 	return parse_places(s, h) < 0 || parse_predicate(s, h) < 0 || !(h->body = parse_block(s)) ? -1 : 0;
 }
 
-/* config = { name = value; … }: what bpftrace is told of its own limits, which are others here */
-static int skip_config(struct parser *s)
-{
-	if (parser_next(s) < 0 || parser_expect(s, '=', "= behind config") < 0)
-		return -1;
-	if (!word_is(&s->word, '{'))
-		return parser_unexpected(s, "{ behind config =");
-	while (!word_is(&s->word, '}')) {
-		if (s->word.kind == WORD_END)
-			return parser_unexpected(s, "} behind config");
-		if (parser_next(s) < 0)
-			return -1;
-	}
-	return parser_next(s);
-}
-
 enum { DEFINES_MAX = 4096 };
 
 static void add_define(struct script *p, const char *name, uint64_t value)
@@ -446,16 +443,19 @@ static void note_define(struct script *p, const char *at)
 	add_define(p, name, n);
 }
 
-/* "5", "1 << 3", "(1 << 3)". NULL: it is something else, which is not known here. */
+/* "5", "-1", "1 << 3", "(1 << 3)". NULL: it is something else, which is not known here. */
 static const char *enum_value(const char *at, uint64_t *ret)
 {
-	bool open = *at == '(';
+	bool open = *at == '(', minus;
 	char *end;
 
 	at = words_skip(at + open);
+	minus = *at == '-';
+	at = words_skip(at + minus);
 	if (!isdigit((unsigned char)*at))
 		return NULL;
 	*ret = strtoull(at, &end, 0);
+	*ret = minus ? -*ret : *ret;
 	at = words_skip(end);
 	if (at[0] == '<' && at[1] == '<') {
 		unsigned long by = strtoul(words_skip(at + 2), &end, 0);
@@ -503,8 +503,12 @@ static const char *skip_structure(struct script *p, const char *at)
 			continue;
 		if (*words[i] == 'e')
 			note_enum(p, at);
-		for (at += n; *at && (open || *at != ';'); at++)
-			open = open + (*at == '{') - (*at == '}' && open);
+		at += n + strcspn(at + n, "{;");
+		do {
+			open = open + (*at == '{') - (*at == '}');
+			at += *at != 0;
+		} while (*at && open);
+		at = words_skip(at); /* a ; may be missing */
 		return at + (*at == ';');
 	}
 	return at;
@@ -527,6 +531,60 @@ static const char *skip_c(struct script *p, const char *at)
 		}
 	} while (at != before);
 	return at;
+}
+
+/* What bpftrace is told of its own limits and ways, which are others here; all but the first are passed over. */
+static const char *const config_names[] = {
+	"print_maps_on_exit", "cache_user_symbols", "cpp_demangle", "lazy_symbolication", "license", "log_size",
+	"max_ast_nodes", "max_bpf_progs", "max_cat_bytes", "max_map_keys", "max_probes", "max_strlen",
+	"max_type_res_iterations", "missing_probes", "on_stack_limit", "perf_rb_pages", "probe_inline", "show_debug_info",
+	"stack_mode", "str_trunc_trailer", "unstable_import", "unstable_macro", "unstable_map_decl", "unstable_tseries",
+	"use_blazesym", "debuginfod", "symbol_source", NULL,
+};
+
+/* name = value */
+static int parse_setting(struct parser *s)
+{
+	size_t i = 0;
+	const char *near;
+
+	while (config_names[i] && !word_is_name(&s->word, config_names[i]))
+		i++;
+	if (s->word.kind != WORD_NAME)
+		return parser_unexpected(s, "name = value, or }");
+	if (!config_names[i]) {
+		near = nearest_name(s->word.at, s->word.len, config_names);
+		return script_error(s->script, s->word.at, s->word.len, s->err, "no such setting%s%s",
+				    near ? ": did you mean " : "", near ? near : "");
+	}
+	if (parser_next(s) < 0 || parser_expect(s, '=', "= behind the setting's name") < 0)
+		return -1;
+	if (!i)
+		s->script->keeps_maps = word_is_name(&s->word, "false") || word_is_name(&s->word, "off") ||
+					(s->word.kind == WORD_NUMBER && !s->word.number);
+	while (!word_is(&s->word, ';') && !word_is(&s->word, '}')) {
+		if (s->word.kind == WORD_END)
+			return parser_unexpected(s, "} behind config");
+		if (parser_next(s) < 0)
+			return -1;
+	}
+	while (word_is(&s->word, ';') || word_is(&s->word, ','))
+		if (parser_next(s) < 0)
+			return -1;
+	return 0;
+}
+
+/* config = { name = value; … } */
+static int parse_config(struct parser *s)
+{
+	if (parser_next(s) < 0 || parser_expect(s, '=', "= behind config") < 0 ||
+	    parser_expect(s, '{', "{ behind config =") < 0)
+		return -1;
+	while (!word_is(&s->word, '}'))
+		if (parse_setting(s) < 0)
+			return -1;
+	s->word.at = skip_c(s->script, s->word.at + 1);
+	return word_at(s->script, s->word.at, &s->word, s->err);
 }
 
 /* let @m = hash(1000): how many keys it has at most */
@@ -574,10 +632,11 @@ static int parse_all(struct parser *s)
 	s->word.at = skip_c(s->script, s->script->source);
 	if (word_at(s->script, s->word.at, &s->word, s->err) < 0)
 		return -1;
-	if (word_is_name(&s->word, "config") && skip_config(s) < 0)
+	if (word_is_name(&s->word, "config") && parse_config(s) < 0)
 		return -1;
 	while (s->word.kind != WORD_END)
-		if (parse_top(s) < 0)
+		if (parse_top(s) < 0 ||
+		    word_at(s->script, skip_c(s->script, s->word.at), &s->word, s->err) < 0)
 			return -1;
 	if (!s->script->n_handlers)
 		return parser_unexpected(s, "a probe and what is done there: kprobe:vfs_read { @[comm] = count(); }");

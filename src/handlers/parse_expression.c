@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "parser.h"
+#include "types.h"
 
 enum { PARTS_MAX = 64 };
 
@@ -128,7 +129,7 @@ static bool begins_cast(struct parser *s)
 int parse_type(struct parser *s, struct type *ret)
 {
 	bool is_structure = word_is_name(&s->word, "struct") || word_is_name(&s->word, "union"), pointer = false, more;
-	bool is_unsigned = word_is_name(&s->word, "unsigned");
+	bool is_unsigned = word_is_name(&s->word, "unsigned"), is_bool = word_is_name(&s->word, "bool");
 	int size = 8;
 
 	if ((is_structure || is_unsigned || word_is_name(&s->word, "signed")) && parser_next(s) < 0)
@@ -159,6 +160,7 @@ int parse_type(struct parser *s, struct type *ret)
 	if (is_structure && !pointer)
 		return parser_unexpected(s, "* behind a structure's name: a cast is to a pointer");
 	ret->kind = pointer ? TYPE_POINTER : TYPE_NUMBER;
+	ret->is_bool = is_bool && !pointer;
 	ret->is_signed = !pointer && size < 0 && !is_unsigned;
 	ret->size = (unsigned)(size < 0 ? -size : size);
 	return 0;
@@ -292,8 +294,17 @@ static struct node *parse_name(struct parser *s)
 			return NULL;
 		node->len = len;
 		macro = macro_find(s->script, node->text);
-		return macro ? macro_use(s, node, macro) : node;
+		if (macro)
+			return macro_use(s, node, macro);
+		if (builtin >= 0 && !node->n && !function_find(node->text)) { /* pid() */
+			node->kind = NODE_BUILTIN;
+			node->number = (uint64_t)builtin;
+		}
+		return node;
 	}
+	macro = macro_find(s->script, node->text);
+	if (macro && !macro->n)
+		return macro_use(s, node, macro);
 	if (!strcmp(node->text, "kstack") || !strcmp(node->text, "ustack") || builtin >= 0) {
 		node->kind = NODE_BUILTIN;
 		node->number = (uint64_t)builtin;
@@ -320,17 +331,49 @@ static struct node *parse_name(struct parser *s)
 	       NULL;
 }
 
-/* sizeof(uint32), sizeof(struct file *); of structures only the guest's kernel knows it */
+/* What stands in the parentheses is "struct NAME", and no pointer. */
+static bool has_structure(const struct parser *s)
+{
+	const char *at = words_skip(s->word.at + s->word.len);
+	struct error ignored;
+	struct word w;
+
+	if (*at != '(' || word_at(s->script, at + 1, &w, &ignored) < 0 ||
+	    (!word_is_name(&w, "struct") && !word_is_name(&w, "union")))
+		return false;
+	at = words_skip(w.at + w.len);
+	at = words_skip(at + strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"));
+	return *at != '*';
+}
+
+/* sizeof(uint32), sizeof(struct file *), and of an expression, whose numbers have 8 bytes */
 static struct node *parse_size(struct parser *s)
 {
 	struct node *node = script_node(s->script, NODE_NUMBER, s->word.at, s->word.len, 0);
-	struct type type = { 0 };
+	struct type type = { .size = 8 };
+	bool of_type;
 
-	if (parser_next(s) < 0 || parser_expect(s, '(', "( behind sizeof") < 0 || parse_type(s, &type) < 0 ||
-	    parser_expect(s, ')', ") behind the type") < 0)
+	if (has_structure(s))
+		return script_error(s->script, node->at, node->len, s->err,
+				    "sizes of the kernel's structures are not there: upto layout shows what is known"),
+		       NULL;
+	if (parser_next(s) < 0)
+		return NULL;
+	of_type = word_is(&s->word, '(') && begins_cast(s);
+	if (parser_expect(s, '(', "( behind sizeof") < 0)
+		return NULL;
+	if (of_type ? parse_type(s, &type) < 0 : !parse_expression(s))
 		return NULL;
 	node->number = type.kind == TYPE_POINTER ? 8 : type.size;
-	return node;
+	return parser_expect(s, ')', ") behind it") < 0 ? NULL : node;
+}
+
+/* offsetof(struct file, f_mode) */
+static struct node *refuse_offset(struct parser *s)
+{
+	script_error(s->script, s->word.at, s->word.len, s->err,
+		     "places of members are not there: upto layout shows what is known");
+	return NULL;
 }
 
 static struct node *parse_literal(struct parser *s, enum node_kind kind)
@@ -360,6 +403,8 @@ static struct node *parse_primary(struct parser *s)
 	case WORD_MAP:
 		return parse_map(s);
 	case WORD_NAME:
+		if (word_is_name(&s->word, "offsetof") || word_is_name(&s->word, "container_of"))
+			return refuse_offset(s);
 		return word_is_name(&s->word, "sizeof") ? parse_size(s) : parse_name(s);
 	default:
 		if (word_is(&s->word, '('))

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <ctype.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "parser.h"
 
 /* What stands behind a kind's name. */
@@ -106,12 +108,13 @@ static size_t place_length(const char *at, bool is_file)
 /* The next part up to a colon, or to the end. NULL: there is none. */
 static char *next_part(const char **at)
 {
-	size_t n = strcspn(*at, ":");
+	bool quoted = **at == '"' && strchr(*at + 1, '"');
+	size_t n = quoted ? (size_t)(strchr(*at + 1, '"') + 1 - *at) : strcspn(*at, ":");
 	char *ret;
 
 	if (!**at)
 		return NULL;
-	ret = **at == '"' && n > 1 && (*at)[n - 1] == '"' ? xstrndup(*at + 1, n - 2) : xstrndup(*at, n);
+	ret = quoted ? xstrndup(*at + 1, n - 2) : xstrndup(*at, n);
 	*at += n + ((*at)[n] == ':');
 	return ret;
 }
@@ -158,6 +161,19 @@ static int missing(const struct parser *s, const struct place_asked *place, cons
 	return script_error(s->script, place->at, place->len, s->err, "expected %s", expected);
 }
 
+/* Of a pattern that system calls alone fit, as sysc*, their system's name. Takes the text over. */
+static char *system_name(char *pattern)
+{
+	static const char *const names[] = { "syscalls", "raw_syscalls" };
+
+	for (size_t i = 0; pattern && i < sizeof names / sizeof *names; i++)
+		if (strpbrk(pattern, "*?") && !strncmp(pattern, names[i], 3) && !fnmatch(pattern, names[i], 0)) {
+			free(pattern);
+			return xstrdup(names[i]);
+		}
+	return pattern;
+}
+
 /* `rest`: what stands behind the kind. */
 static int parse_form(const struct parser *s, struct place_asked *place, enum place_form form, const char *rest)
 {
@@ -185,9 +201,13 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 			       ? 0
 			       : missing(s, place, "page-faults, context-switches … and perhaps :COUNT");
 	case FORM_TRACEPOINT:
-		place->object = next_part(&at);
+		place->object = system_name(next_part(&at));
 		place->name = next_part(&at);
-		return place->name ? 0 : missing(s, place, "tracepoint:SYSTEM:NAME, as sched:sched_switch");
+		if (!place->name)
+			return missing(s, place, "tracepoint:SYSTEM:NAME, as sched:sched_switch");
+		free(place->text);
+		place->text = xasprintf("tracepoint:%s:%s", place->object, place->name);
+		return 0;
 	case FORM_FILE:
 		place->object = next_part(&at);
 		place->name = next_part(&at);
@@ -212,6 +232,25 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 	}
 }
 
+/* interval:s:$1: with what the program is given in its place. The caller frees it. */
+static char *with_parameters(const struct script *p, const char *at, size_t len)
+{
+	struct buf out = { 0 };
+
+	for (size_t i = 0; i < len;) {
+		size_t digits = at[i] == '$' ? strspn(at + i + 1, "0123456789") : 0;
+		unsigned long n = digits ? strtoul(at + i + 1, NULL, 10) : 0;
+
+		if (!digits)
+			buf_put_u8(&out, (uint8_t)at[i]);
+		else if (n && n <= p->n_parameters)
+			buf_put(&out, p->parameters[n - 1], strlen(p->parameters[n - 1]));
+		i += 1 + digits;
+	}
+	buf_put_u8(&out, 0);
+	return (char *)out.data;
+}
+
 static int parse_place(struct parser *s, struct place_asked *place)
 {
 	size_t kind_len = strcspn(s->word.at, ":,{/ \t\r\n\f\v");
@@ -227,8 +266,8 @@ static int parse_place(struct parser *s, struct place_asked *place)
 	if (kind->form == FORM_REFUSED)
 		return script_error(s->script, place->at, place->len, s->err, "%s is not there: %s", kind->name,
 				    kind->why);
-	rest = xstrndup(place->at + kind_len + (place->at[kind_len] == ':'),
-			place->len - kind_len - (place->at[kind_len] == ':'));
+	rest = with_parameters(s->script, place->at + kind_len + (place->at[kind_len] == ':'),
+			       place->len - kind_len - (place->at[kind_len] == ':'));
 	place->text = *rest ? xasprintf("%s:%s", kind->name, rest) : xstrdup(kind->name);
 	return parse_form(s, place, kind->form, rest);
 }

@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "print_series.h"
 
 enum { BAR = 52 };
@@ -51,12 +53,30 @@ void printer_put_value(const struct printer *p, const struct type *type, const s
 		put_tuple(p, type, v, ", ", out);
 		buf_printf(out, type->names ? " }" : ")");
 		return;
+	case TYPE_POINTER:
+		buf_printf(out, "0x%" PRIx64, v->n);
+		return;
 	default:
 		if (type->is_signed || type->kind == TYPE_AGGREGATE)
 			buf_printf(out, "%" PRId64, (int64_t)v->n);
 		else
 			buf_printf(out, "%" PRIu64, v->n);
 	}
+}
+
+/* Of one in UTF-8 that has several bytes; else 1. */
+static unsigned character_length(const uint8_t *at, size_t left)
+{
+	enum { LONGEST = 4 };
+	char text[LONGEST + 1] = { 0 };
+	uint32_t ignored;
+	unsigned n;
+
+	if (*at < 0x80)
+		return 1;
+	memcpy(text, at, left < LONGEST ? left : LONGEST);
+	n = utf8_decode(text, &ignored);
+	return n ? n : 1;
 }
 
 /* In JSON, a text between quotes. */
@@ -66,7 +86,12 @@ static void put_quoted(struct buf *out, const void *text, size_t len)
 
 	buf_put_u8(out, '"');
 	for (size_t i = 0; i < len; i++) {
-		if (s[i] == '"' || s[i] == '\\')
+		unsigned n = character_length(s + i, len - i);
+
+		if (n > 1) {
+			buf_put(out, s + i, n);
+			i += n - 1;
+		} else if (s[i] == '"' || s[i] == '\\')
 			buf_printf(out, "\\%c", s[i]);
 		else if (s[i] == '\n')
 			buf_printf(out, "\\n");
@@ -105,6 +130,10 @@ static void put_json_value(const struct printer *p, const struct type *type, con
 {
 	struct buf text = { 0 };
 
+	if (type->kind == TYPE_POINTER) { /* JSON has no others */
+		buf_printf(out, "%" PRIu64, v->n);
+		return;
+	}
 	if (is_plain_number(type)) {
 		printer_put_value(p, type, v, out);
 		return;
@@ -145,6 +174,7 @@ static void put_bound(struct buf *out, const struct type *value, int64_t n)
 
 static void put_label(struct buf *out, const struct type *value, size_t bucket)
 {
+	bool is_last = value->aggregate == LHIST && bucket == map_buckets(value) - 1; /* from the range's end on */
 	bool single = value->aggregate == HIST && bucket && bucket - 1 < (1u << value->bits) + !value->bits;
 
 	if (!bucket) {
@@ -154,8 +184,8 @@ static void put_label(struct buf *out, const struct type *value, size_t bucket)
 		return;
 	}
 	buf_put_u8(out, '[');
-	put_bound(out, value, map_bucket_from(value, bucket));
-	if (value->aggregate == LHIST && bucket == map_buckets(value) - 1) {
+	put_bound(out, value, is_last ? value->max : map_bucket_from(value, bucket));
+	if (is_last) {
 		buf_printf(out, ", ...)");
 	} else if (single) {
 		buf_put_u8(out, ']');
@@ -278,31 +308,42 @@ static void put_entry(const struct printer *p, const struct script_map *m, const
 	buf_put_u8(p->out, '\n');
 }
 
+/* bpftrace has a line's end behind all entries of these, of histograms behind each, and for other maps that are empty.
+ */
+static bool is_average(const struct script_map *m)
+{
+	return m->value.kind == TYPE_AGGREGATE && (m->value.aggregate == AVG || m->value.aggregate == STATS);
+}
+
 static void put_json_number(const struct printer *p, const struct script_map *m, const struct map_entry *e,
-			    uint64_t last)
+			    uint64_t last, int64_t div)
 {
 	const struct map_sums *s = &e->sums;
+	struct value plain = e->value;
 
 	if (is_series(m))
 		print_series_json(m, e, last, p->host->began_ns, p->out);
 	else if (is_histogram(m))
 		put_json_histogram(p, m, e);
-	else if (m->value.kind != TYPE_AGGREGATE)
-		put_json_value(p, &m->value, &e->value, p->out);
-	else if (m->value.aggregate == STATS)
+	else if (m->value.kind != TYPE_AGGREGATE) {
+		if (is_plain_number(&m->value) && div > 1)
+			plain.n = (uint64_t)((int64_t)plain.n / div);
+		put_json_value(p, &m->value, &plain, p->out);
+	} else if (m->value.aggregate == STATS)
 		buf_printf(p->out, "{\"count\": %" PRIu64 ", \"average\": %" PRId64 ", \"total\": %" PRId64 "}",
-			   s->count, s->count ? s->sum / (int64_t)s->count : 0, s->sum);
+			   s->count, (s->count ? s->sum / (int64_t)s->count : 0) / div, s->sum / div);
 	else
-		buf_printf(p->out, "%" PRId64, script_map_number(m, e));
+		buf_printf(p->out, "%" PRId64, script_map_number(m, e) / div);
 }
 
-static void put_json_map(const struct printer *p, const struct script_map *m, struct map_entry *const *list, size_t n)
+static void put_json_map(const struct printer *p, const struct script_map *m, struct map_entry *const *list, size_t n,
+			 int64_t div)
 {
 	uint64_t last = is_series(m) ? print_series_last(m) : 0;
 	const char *kind = is_series(m)      ? "tseries"
 			   : is_histogram(m) ? (m->value.aggregate == HIST ? "hist" : "lhist")
-			   : m->value.kind == TYPE_AGGREGATE && m->value.aggregate == STATS ? "stats"
-											    : "map";
+			   : is_average(m)   ? "stats"
+					     : "map";
 	struct buf key = { 0 };
 
 	buf_printf(p->out, "{\"type\": \"%s\", \"data\": {\"@%s\": ", kind, m->name);
@@ -318,17 +359,10 @@ static void put_json_map(const struct printer *p, const struct script_map *m, st
 			put_quoted(p->out, key.data, key.len);
 			buf_printf(p->out, ": ");
 		}
-		put_json_number(p, m, list[i], last);
+		put_json_number(p, m, list[i], last, div);
 	}
 	buf_printf(p->out, "%s}}\n", m->has_key ? "}" : "");
 	buf_free(&key);
-}
-
-/* bpftrace has a line's end behind all entries of these, of histograms behind each, and for other maps that are empty.
- */
-static bool is_average(const struct script_map *m)
-{
-	return m->value.kind == TYPE_AGGREGATE && (m->value.aggregate == AVG || m->value.aggregate == STATS);
 }
 
 void printer_put_map(const struct printer *p, const struct script_map *m, uint64_t top, uint64_t div)
@@ -338,11 +372,11 @@ void printer_put_map(const struct printer *p, const struct script_map *m, uint64
 	uint64_t last = is_series(m) ? print_series_last(m) : 0;
 
 	if (p->json) {
-		put_json_map(p, m, list + first, m->live - first);
+		put_json_map(p, m, list + first, m->live - first, (int64_t)div > 0 ? (int64_t)div : 1);
 	} else {
 		for (size_t i = first; i < m->live; i++)
 			put_entry(p, m, list[i], last, (int64_t)div > 0 ? div : 1);
-		if (first == m->live ? !is_histogram(m) && !is_series(m) : !first && is_average(m))
+		if (first == m->live ? !is_histogram(m) && !is_series(m) : is_average(m))
 			buf_put_u8(p->out, '\n');
 	}
 	free(list);
@@ -353,7 +387,7 @@ void printer_put_entry(const struct printer *p, const struct script_map *m, cons
 	struct map_entry *list[] = { (struct map_entry *)e };
 
 	if (p->json)
-		put_json_map(p, m, list, 1);
+		put_json_map(p, m, list, 1, 1);
 	else
 		put_entry(p, m, e, is_series(m) ? print_series_last(m) : 0, 1);
 }

@@ -34,6 +34,7 @@ struct type {
 	bool is_signed;
 	bool unsure;           /* NUMBER: what the probe has recorded will tell whether it is that, or a text */
 	bool is_bytes;         /* TEXT: bytes as they are in memory */
+	bool is_bool;          /* NUMBER of a cast: 0 or 1 */
 	unsigned size;         /* NUMBER: its bytes, if it was cast; 0: 8 */
 	const char *structure; /* POINTER: "sock"; NULL: none */
 	struct type *fields;   /* TUPLE */
@@ -159,7 +160,7 @@ struct node {
 	char *text;
 	size_t text_len; /* TEXT may have NULs */
 	uint64_t number;
-	const char *const *names; /* TUPLE: of its parts; NULL: none */
+	const char *const *names; /* TUPLE: of its parts; NULL: none. FOR_RANGE: of the variable that has its end */
 	struct node **list;
 	size_t n;
 	struct type type;
@@ -231,6 +232,7 @@ struct script {
 		bool forgets; /* lruhash: the key that was not used for longest goes */
 	} * bounds; /* let @map = hash(KEYS) */
 	size_t n_bounds, bounds_cap;
+	bool keeps_maps; /* config = { print_maps_on_exit = false } */
 	/* $1 …: whoever gives them keeps them */
 	char *const *parameters;
 	size_t n_parameters;

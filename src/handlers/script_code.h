@@ -85,6 +85,7 @@ struct script_code {
 	struct text_format *formats;
 	size_t n_formats, formats_cap;
 	size_t *begins; /* by handler: its first step */
+	bool keeps_maps;    /* they are not printed at the end */
 	unsigned depth; /* so many values are on the stack at most */
 };
 

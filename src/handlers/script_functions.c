@@ -64,10 +64,10 @@ static const struct function functions[] = {
 	{ "macaddr", FUNCTION_MACADDR, 1, 1, TYPE_TEXT, AGGREGATE_NONE, NULL, NULL },
 	{ "unwatch", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "single accesses to memory are not recorded",
 	  NULL },
-	{ "sizeof", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE,
-	  "sizes of the kernel's types are shown by upto layout", NULL },
-	{ "offsetof", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "places of members are shown by upto layout",
+	{ "pton", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "ntop(address) == \"127.0.0.1\" asks the same",
 	  NULL },
+	{ "getopt", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "what a program is given is $1, $2 …", NULL },
+	{ "debugf", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, CHANGES, NULL },
 };
 
 enum { FUNCTIONS = sizeof functions / sizeof *functions };

@@ -58,7 +58,13 @@ static int parse_spec(const struct script *p, const struct node *node, const cha
 	if (!part->is_text && !type_has_number(&value->type))
 		return script_error(p, value->at, value->len, err, "%%%c prints a number; this is %s: %%s", letter,
 				    value->type.names ? "a record" : value->type.kind == TYPE_TUPLE ? "a tuple" : "a text");
+	if (letter == 'r' && (at[0][options + length + 1] == 'x' || at[0][options + length + 1] == 'h'))
+		return script_error(p, node->at, node->len, err,
+				    "%%r%c is not there: expected %%r, which prints bytes as they are, and others as \\x00",
+				    at[0][options + length + 1]);
 	part->type = value->type;
+	part->bytes = !strncmp(*at + options, "hh", 2) ? 1 : *(*at + options) == 'h' ? 2 : 0;
+	part->is_signed = letter == 'd' || letter == 'i';
 	if (letter == 'p')
 		snprintf(part->spec, sizeof part->spec, "0x%%%.*sllx", (int)options, *at);
 	else

@@ -12,6 +12,8 @@ struct format_part {
 	char spec[16]; /* "%-16s", "%5llu": for one value of the C library's printf; "": none is behind the text */
 	bool is_text;  /* it takes a text: whatever the value is, as people read it */
 	bool is_char;
+	unsigned bytes; /* of a number, by hh or h: so many of its bytes are printed; 0: all */
+	bool is_signed; /* … with their sign */
 	struct type type; /* of the value */
 };
 

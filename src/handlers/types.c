@@ -457,6 +457,8 @@ static int find_loop(struct typing *t, struct node *node)
 	const struct map_asked *m;
 
 	if (node->kind == NODE_FOR_RANGE) {
+		typing_variable(t, node->names[0])->type = type;
+		v = typing_variable(t, node->text);
 		if (typing_unify(t, &v->type, &type, node, "the variable") < 0 || typing_number(t, node->list[0]) < 0 ||
 		    typing_number(t, node->list[1]) < 0)
 			return -1;

@@ -84,7 +84,8 @@ static uint64_t probe_name(const struct script_runner *r)
 static struct value probe_type(const struct script_runner *r)
 {
 	const struct moment *m = &r->now;
-	const char *text = r->o->script->handlers[m->at.handler].places[m->at.place].text;
+	const struct place_asked *place = &r->o->script->handlers[m->at.handler].places[m->at.place];
+	const char *text = place->kind == PLACE_BEGIN || place->kind == PLACE_END ? "special" : place->text;
 
 	return (struct value){ .n = strcspn(text, ":"), .p = (const uint8_t *)text };
 }
@@ -209,6 +210,16 @@ static struct value syscall_text(struct script_runner *r, const struct syscall_a
 	return t ? (struct value){ .n = strnlen(t->bytes, t->len), .p = t->bytes } : text("");
 }
 
+/* The register, as wide as the kernel takes it. */
+static uint64_t argument_now(const struct script_runner *r, const struct syscall_abi *abi, int arg)
+{
+	const char *kinds = abi->call_args(r->now.id);
+	char kind = kinds && (size_t)arg < strlen(kinds) ? kinds[arg] : ARG_LONG;
+	uint64_t value = r->now.args[arg];
+
+	return kind == ARG_INT || kind == ARG_FD || kind == ARG_FOLDER ? (uint64_t)(int32_t)value : value;
+}
+
 static struct value syscall_field_now(struct script_runner *r, const struct field_asked *f)
 {
 	const struct syscall_abi *abi = &r->o->session->reader->arch->abis[0];
@@ -228,7 +239,7 @@ static struct value syscall_field_now(struct script_runner *r, const struct fiel
 		arg = script_syscall_field(abi, r->now.id, f->text);
 	if (is_text)
 		return syscall_text(r, abi, arg);
-	return number(arg < 0 ? 0 : r->now.args[arg]);
+	return number(arg < 0 ? 0 : argument_now(r, abi, arg));
 }
 
 static struct value span_field(struct script_runner *r, enum script_own own)
