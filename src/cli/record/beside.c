@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,7 +44,8 @@ static void run(const struct beside *b, const char *trace, const sigset_t *befor
 	thread_step_back(STEP_BACK);
 	status = b->run(b->context, trace, guest_has_ended);
 	fflush(NULL);
-	_exit(status);
+	*b->done = status >= 0;
+	_exit(status < 0 ? EXIT_FAILED : status);
 }
 
 void beside_start(struct beside *b, const char *trace)
@@ -54,6 +56,11 @@ void beside_start(struct beside *b, const char *trace)
 	if (b->started)
 		return;
 	b->started = true;
+	b->done = mmap(NULL, sizeof *b->done, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (b->done == MAP_FAILED) {
+		fprintf(stderr, "upto: the program cannot run beside the guest: %s\n", strerror(errno));
+		return;
+	}
 	sigemptyset(&heard);
 	sigaddset(&heard, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &heard, &before);
@@ -76,6 +83,8 @@ static void take_status(struct beside *b, int status)
 	b->pid = 0;
 	b->ended = true;
 	b->status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+	b->failed = !WIFEXITED(status) || !*b->done;
+	munmap(b->done, sizeof *b->done);
 	if (WIFSIGNALED(status))
 		fprintf(stderr, "upto: %s; the guest is recorded all the same\n",
 			WTERMSIG(status) == SIGPIPE ? "nobody reads what the program prints"

@@ -7,12 +7,17 @@
 #include <sys/types.h>
 
 struct beside {
-	/* In the process: returns its exit status. `guest_has_ended`: nothing more will come into the trace. */
+	/*
+	 * In the process: returns its exit status, or -1 if it could not do what it is for, which it has said.
+	 * `guest_has_ended`: nothing more will come into the trace.
+	 */
 	int (*run)(void *context, const char *trace, bool (*guest_has_ended)(void));
 	void *context;
 	pid_t pid; /* 0: it does not run, or no more */
 	bool started, ended;
-	int status; /* once it has ended: its exit status */
+	int status;  /* once it has ended: its exit status … */
+	bool failed; /* … and it could not do what it is for */
+	bool *done;  /* shared with the process: it could */
 };
 
 /* Once; with a message if it cannot be. */

@@ -414,7 +414,7 @@ static void look_beside(const struct recording *rec, const struct recorded *s)
 		return;
 	if (s->stats->begun)
 		beside_start(rec->beside, rec->output);
-	if (beside_has_ended(rec->beside) && rec->beside->status == EXIT_OK && child)
+	if (beside_has_ended(rec->beside) && !rec->beside->failed && child)
 		kill(s->pid, SIGTERM);
 }
 

@@ -54,9 +54,11 @@ static int run_beside(void *context, const char *path, bool (*guest_has_ended)(v
 	int r = run_args(context, path, "--follow", &words, &err);
 
 	scripting_hear_interrupts(2); /* the first one ends the guest */
-	r = r < 0 ? EXIT_FAILED : run_script_follow(&words, guest_has_ended, &err);
-	if (err.text[0])
+	r = r < 0 ? r : run_script_follow(&words, guest_has_ended, &err);
+	if (err.text[0]) {
 		fprintf(stderr, "upto: %s\n", err.text);
+		r = -1;
+	}
 	args_deinit(&words);
 	return r;
 }
