@@ -482,10 +482,11 @@ def test_calls():
 def test_signed_arguments():
     """Arguments of system calls are as wide as the kernel takes them: AT_FDCWD is -100."""
     trace = recording("6.12", 1)[0]
-    maps, _ = answers("tracepoint:syscalls:sys_enter_openat { @[args.dfd] = count(); } tracepoint:raw_syscalls:sys_enter { @raw[args.args[0]] = count(); }", trace)
+    maps, _ = answers("tracepoint:syscalls:sys_enter_openat { @[args.dfd] = count(); } tracepoint:raw_syscalls:sys_enter /args.id == 257/ { @raw[args.args[0]] = count(); }", trace)
     calls = [c for c in upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"] if c["name"] == "openat"]
     want = collections.Counter(str(int.from_bytes((int(c["args"][0], 16) & 0xffffffff).to_bytes(4, "big"), "big", signed=True)) for c in calls)
     assert maps["@"] == want and want["-100"] > 10, (maps["@"], want)
+    assert maps["@raw"] == collections.Counter(str(int(c["args"][0], 16)) for c in calls), maps["@raw"]  # there it is the register
 
 
 def test_parents():

@@ -224,6 +224,7 @@ static struct value syscall_field_now(struct script_runner *r, const struct fiel
 {
 	const struct syscall_abi *abi = &r->o->session->reader->arch->abis[0];
 	bool is_text = f->type.kind == TYPE_TEXT;
+	bool is_raw;
 	unsigned index;
 	int arg;
 
@@ -233,13 +234,14 @@ static struct value syscall_field_now(struct script_runner *r, const struct fiel
 		return number(r->now.id);
 	if (!r->now.args)
 		return is_text ? text("") : number(0);
-	if (sscanf(f->text, "args[%1u]", &index) == 1)
+	is_raw = sscanf(f->text, "args[%1u]", &index) == 1;
+	if (is_raw)
 		arg = index < 6 ? (int)index : -1;
 	else
 		arg = script_syscall_field(abi, r->now.id, f->text);
 	if (is_text)
 		return syscall_text(r, abi, arg);
-	return number(arg < 0 ? 0 : argument_now(r, abi, arg));
+	return number(arg < 0 ? 0 : is_raw ? r->now.args[arg] : argument_now(r, abi, arg));
 }
 
 static struct value span_field(struct script_runner *r, enum script_own own)
