@@ -78,7 +78,6 @@ wanted() {
 	check optional bc bc
 	check file /usr/share/OVMF/OVMF_CODE_4M.fd ovmf
 	kernels optional bpftrace bpftrace
-	kernels optional pahole dwarves
 	kernels optional qemu-img qemu-utils
 	kernels optional clang-19 clang-19
 	kernels optional ld.lld-19 lld-19

@@ -14,11 +14,7 @@ dir=$(cd "$2" && pwd)
 source=$(dirname "$dir")/source
 package=linux-source-6.12
 
-# Types take pahole (scripts/deps.sh kernels): without, the kernel would be built without them, and say nothing
-has_types() {
-	case ,$variants, in *,btf,*) grep -q '^CONFIG_DEBUG_INFO_BTF=y' "$dir/.config" ;; esac
-}
-[ -s "$dir/release" ] && [ -s "$dir/arch/x86/boot/bzImage" ] && has_types && exit 0
+[ -s "$dir/release" ] && [ -s "$dir/arch/x86/boot/bzImage" ] && exit 0
 rm -f "$dir/release"
 
 fetch_source() {
@@ -57,7 +53,6 @@ for variant in $(echo "$variants" | tr ',' ' '); do
 done
 {
 	run_make olddefconfig
-	has_types || { echo "no types (BTF) can be made: there is no pahole: scripts/deps.sh kernels installs it"; exit 1; }
 	run_make bzImage
 	! grep -q '^CONFIG_MODULES=y' "$dir/.config" || { run_make modules && run_make modules_install INSTALL_MOD_PATH=root; }
 	run_make kernelrelease >"$dir/release.new"

@@ -12,12 +12,12 @@ import pytest
 import entries
 from guest import TOP, UPTO, WORK, Once, built, built_args, check, initrd, is_older, kernel, qemu_args, record, run, upto_json
 
-# to compile one takes minutes, which `make check` has not; there a stock kernel's layout is learnt (test_learnt)
-VARIANTS = "small", "btf", "dwarf", "nokallsyms", "clang", "tiny", "rt", "debug"
+# to compile one takes ten minutes and more, which only make check-built has; elsewhere a stock kernel's layout is learnt (test_learnt)
+VARIANTS = "small", "dwarf", "clang", "tiny", "rt", "debug"
 WAYS = "alone", "tree", "map"
-# a debug kernel takes twenty times as long: two of the ways
-MATRIX = [pytest.param(v, way, smp, marks=pytest.mark.long if (v, smp) == ("small", 1) else pytest.mark.kernels)
-          for v in VARIANTS for way in WAYS for smp in (1, 2) if v != "debug" or (way, smp) in (("alone", 1), ("tree", 2))]
+# each way of each, the first one with both numbers of vCPUs; a debug kernel takes twenty times as long: two of the ways
+MATRIX = [(v, way, smp) for v in VARIANTS for way in WAYS for smp in (1, 2)
+          if (v == "small" or (smp == 1) == (way == "tree")) and (v, way) != ("debug", "map")]
 # what a layout has that only some kernels have, that nothing in the guest comes by, or that is not needed to know (modules)
 NOT_LEARNT = re.compile(r"bpf_|(sizeof )?module|mod_kallsyms|device.init_name|mount.mnt_devname|cgroup|kernfs|request|gendisk|mutex|rw_semaphore|"
                         # of snapshots and KASAN
@@ -98,6 +98,7 @@ def compare_module(trace, tree):
     assert set(ours) <= theirs and begins == [ours["dummy_setup"]] == [ours["dummy_dev_init"]] == [1], (ours, theirs)
 
 
+@pytest.mark.built
 @pytest.mark.parametrize("variant, way, smp", MATRIX)
 @pytest.mark.weight(60)
 def test_kernel(variant, way, smp):
@@ -108,7 +109,7 @@ def test_kernel(variant, way, smp):
     trace = name + ".upto"
     args = built_args(variant, image, smp)
     symbols = entries.symbols_of(image, tree + "/vmlinux")
-    if variant == "nokallsyms" and way == "alone":
+    if variant == "tiny" and way == "alone":
         # nothing has names there; threads and processes are known all the same, and it is said why
         p = record(trace, args, *options)
         assert b"kernel without names: no kallsyms found" in p.stderr, p.stderr
@@ -120,7 +121,7 @@ def test_kernel(variant, way, smp):
         note, console = entries.compare(name, args, symbols, *options, least=2000, keep=True, console=True)
         expected = {"firmware", "decompressor", "kernel", "user", "shutdown"}
         compare_module(trace, tree)
-        compare_disk(trace, console, not (variant == "btf" or variant == "dwarf" and way == "tree"))
+        compare_disk(trace, console, (variant, way) != ("dwarf", "tree"))
     check(trace)
     processes = compare_processes(trace, console)
     known = upto_json("check", "--json", trace)
@@ -176,7 +177,7 @@ def build_of(variant):
     return btf
 
 
-@pytest.mark.long
+@pytest.mark.built
 @pytest.mark.weight(20)
 def test_build():
     """The layout of a build tree without debug information is compiled there; what a recording learns agrees with it."""
@@ -209,11 +210,11 @@ def test_build_of_headers():
     return f"{len(ours)} of {len(theirs)} places"
 
 
-@pytest.mark.kernels
+@pytest.mark.built
 @pytest.mark.weight(10)
 def test_debuginfod(tmp_path, monkeypatch):
     """A kernel without names takes them from the server that the user has set, by its build-id."""
-    tree, _ = built("nokallsyms")
+    tree, _ = built("tiny")
     build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", tree + "/vmlinux").stdout.decode()).group(1)
     asked = []
 
@@ -234,9 +235,9 @@ def test_debuginfod(tmp_path, monkeypatch):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("DEBUGINFOD_URLS", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "fetched"))
-    image, _ = image_of("nokallsyms", "alone")
+    image, _ = image_of("tiny", "alone")
     trace = os.path.join(WORK, "debuginfod.upto")
-    p = record(trace, built_args("nokallsyms", image))
+    p = record(trace, built_args("tiny", image))
     server.shutdown()
     assert asked == [f"/buildid/{build_id}/debuginfo"] and b"without names" not in p.stderr, (asked, p.stderr)
     assert any(f["function"] == "start_kernel" for f in upto_json("top", "--json", "-n", "0", trace)["functions"])
@@ -244,7 +245,7 @@ def test_debuginfod(tmp_path, monkeypatch):
     os.unlink(trace)
 
 
-@pytest.mark.long
+@pytest.mark.built
 def test_refused():
     """A System.map, and a vmlinux, of another kernel are refused by name, before anything runs."""
     tree, _ = built("small")
@@ -256,7 +257,7 @@ def test_refused():
         assert p.stderr.count(b"\n") == 1, p.stderr
 
 
-@pytest.mark.long
+@pytest.mark.built
 @pytest.mark.weight(10)
 def test_other_types():
     """Types of another kernel are refused: the first task's own bytes, in the image, tell where its name is. Those of its own build are taken."""
@@ -273,7 +274,7 @@ def test_other_types():
     os.unlink(trace)
 
 
-@pytest.mark.long
+@pytest.mark.built
 @pytest.mark.weight(20)
 def test_oops():
     """An oops kills a thread deep in the kernel: its stack ends there, and the trace is whole."""
@@ -317,7 +318,7 @@ def test_conditional_tail_calls():
     os.unlink(trace)
 
 
-@pytest.mark.long
+@pytest.mark.built
 @pytest.mark.weight(10)
 def test_boot_in_tree(tmp_path):
     """`upto boot` in a build tree takes the kernel that was built there, with the names of the vmlinux beside it."""
@@ -332,10 +333,10 @@ def test_boot_in_tree(tmp_path):
     check(trace)
 
 
-@pytest.mark.kernels
+@pytest.mark.built
 @pytest.mark.weight(20)
 def test_hopeless(tmp_path):
     """What a kernel without names cannot tell ends the recording at once, with the reason."""
-    image, _ = image_of("nokallsyms", "alone")
-    p = run(UPTO, "record", "-o", str(tmp_path / "never.upto"), "--start", "exec:init", "--", *built_args("nokallsyms", image), check=False)
+    image, _ = image_of("tiny", "alone")
+    p = run(UPTO, "record", "-o", str(tmp_path / "never.upto"), "--start", "exec:init", "--", *built_args("tiny", image), check=False)
     assert p.returncode == 1 and b"what is to start it cannot be told of this kernel" in p.stderr and b"give --symbols vmlinux" in p.stderr, p.stderr

@@ -210,7 +210,7 @@ CUTS_IN = ("asm_sysvec_", "asm_exc_", "asm_common_interrupt", "asm_spurious", "i
            "restore_regs_and_return_to_kernel", "swapgs_restore_regs_and_return_to_usermode", "native_irq_return_iret", "paranoid_exit", "early_xen_iret")
 
 
-@pytest.mark.kernels
+@pytest.mark.built
 @pytest.mark.weight(60)
 def test_instruments(tmp_path):
     """A kernel with KASAN, lockdep and more: what the line says that they cost is what the tree has below them, and none is in any list."""
@@ -288,7 +288,7 @@ def told_of_object(trace):
     return life
 
 
-@pytest.mark.kernels
+@pytest.mark.built
 @pytest.mark.weight(90)
 def test_bugs(tmp_path):
     """What a debug kernel reports, each with the stack that did it; of a use after free who allocated, freed and used it, in a flight recorder's window, too."""

@@ -22,11 +22,11 @@ def told(console):
     return cases
 
 
-@pytest.mark.kernels
+@pytest.mark.built
 @pytest.mark.weight(30)
 def test_cases():
     trace = os.path.join(WORK, "kunit.upto")
-    args = [a.replace("quiet", "loglevel=7") for a in built_args("kunit")]
+    args = [a.replace("quiet", "loglevel=7") for a in built_args("dwarf")]
     console = run(UPTO, "record", "-q", "-f", "-o", trace, "--", *args, timeout=900).stdout.decode(errors="replace")
     cases, rows = told(console), upto_json("timeline", "--json", "--kind", "test", trace)["timeline"]
     assert len(cases) > 20 and {r for _, r in cases} >= {"ok", "skipped"}, cases
@@ -82,11 +82,11 @@ def printed(output):
     return cases
 
 
-@pytest.mark.kernels
+@pytest.mark.built
 @pytest.mark.weight(30)
 def test_tool(tmp_path):
     """kunit.py, as developers run it: it says what it says without upto, and each case that it prints stands in the timeline with its result."""
-    tree, _ = built("kunit")
+    tree, _ = built("dwarf")
     tool = [sys.executable, os.path.join(os.path.dirname(tree), "source/tools/testing/kunit/kunit.py"), "exec", "--arch", "x86_64", "--build_dir", tree]
     plain = run(*tool, timeout=300)
     p = run(UPTO, "run", "-d", tmp_path, "--", *tool, timeout=600)
@@ -121,7 +121,7 @@ def selftests(tmp_path):
     return initrd("6.12", "selftests", *files, image=str(tmp_path / "selftests.img"))
 
 
-@pytest.mark.kernels
+@pytest.mark.built
 @pytest.mark.weight(20)
 def test_selftests(tmp_path):
     """What the kernel's own runner of selftests prints, in the timeline: each test with its result, and the parts that it tells of."""

@@ -115,7 +115,7 @@ def said_by_both(rows, ours=None):
     return ret
 
 
-@pytest.mark.kernels
+@pytest.mark.built
 @pytest.mark.weight(60)
 def test_definitions():
     """Instructions and registers are those of perf probe -D: entries with their parameters, and lines."""
@@ -183,7 +183,7 @@ def address_of(place):
     raise AssertionError(place)
 
 
-@pytest.mark.kernels
+@pytest.mark.built
 @pytest.mark.weight(120)
 def test_debugger(tmp_path):
     """Variables at lines of the source, also of inlined functions, have the values that gdb finds at the same instruction: it is attached to the
