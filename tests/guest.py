@@ -234,7 +234,10 @@ def full_image():
     # the host's own mirror, whichever release the host is of
     mirror = run("sh", "-c", ". /etc/os-release; apt-get indextargets --format '$(REPO_URI)' \"Codename: $VERSION_CODENAME\" "
                  "'Created-By: Packages' | head -n 1").stdout.decode().strip()
-    run("rm", "-rf", root)
+    # an earlier debootstrap that was killed has left these mounted
+    for place in ("proc", "sys"):
+        run("umount", "-q", os.path.join(root, place), check=False)
+    run("rm", "-rf", "--one-file-system", root)
     run("debootstrap", "--variant=minbase", "--include=systemd-sysv,udev,dbus,kmod", "bookworm", root, mirror,
         timeout=1800)
     folder, _ = kernel("6.12")
