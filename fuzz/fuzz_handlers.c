@@ -22,8 +22,9 @@ static struct value builtin(void *guest, enum builtin b)
 {
 	struct guest *g = guest;
 
-	return b == BUILTIN_COMM ? (struct value){ .n = 4, .p = (const uint8_t *)"init" }
-				 : (struct value){ .n = draw(g) };
+	bool is_text = b == BUILTIN_COMM || b == BUILTIN_PCOMM || b == BUILTIN_PROBE_TYPE;
+
+	return is_text ? (struct value){ .n = 4, .p = (const uint8_t *)"init" } : (struct value){ .n = draw(g) };
 }
 
 static const struct script_code *code_now;
