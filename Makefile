@@ -28,8 +28,8 @@ built:
 check: built
 	scripts/pytest.sh $(NAMES)
 
-# What takes longer: parts of less than 40 minutes on two cores, and check-kernels and check-built, of 90 each. What one of them finds stays
-# in build/ by its name: inputs in tests/crashes, recordings in tests or tests-sid, what failed tests said in failed/ there.
+# What takes longer: parts of less than 40 minutes on two cores, and check-kernels and check-built, of an hour and a half
+# or more. What one of them finds stays in build/ by its name: inputs in tests/crashes, recordings in tests or tests-sid, what failed tests said in failed/ there.
 
 # libFuzzer, SECONDS_EACH for each of TARGETS='calls trace' or all, two at a time
 SECONDS_EACH = 140
@@ -59,8 +59,8 @@ mutants:
 	scripts/deps.sh check
 	scripts/mutants.py --count $(COUNT) $(if $(SEED),--seed $(SEED)) $(addprefix --room ,$(ROOM))
 
-# one after the other, whatever -j says; the others, too, where one fails. It takes two hours and a half; check-built does not fit, and
-# goes alone: it is for changes of guest/, of recorder/kernel and of what tells one kernel from another
+# one after the other, whatever -j says; the others, too, where one fails. It takes some two hours and a half on two cores
+# that do nothing else, as its parts add up; check-built goes alone: for changes of guest/ and of recorder/kernel
 check-all:
 	@failed=; for part in check check-kernels check-qemus fuzz; do $(MAKE) $$part || failed="$$failed $$part"; done; \
 		if [ -n "$$failed" ]; then echo "check-all: failed:$$failed" >&2; exit 1; fi

@@ -385,6 +385,7 @@ WRONG = [
     ("BEGIN { @ = tseries(1, nsecs, 5); }", 1, 24, "known before anything runs"),
     ("BEGIN { @ = tseries(1, 1s, $1); }", 1, 13, "expected tseries(value, interval, how many)"),
     ("config = { print_mapson_exit = false } BEGIN { }", 1, 12, "no such setting: did you mean print_maps_on_exit"),
+    ("uprobe:/bin/busybox:\"foo::bar(int)\" { }", 1, 1, "no function foo::bar(int) in /bin/busybox"),
     ("BEGIN { printf(\"%rx\", \"AB\"); }", 1, 16, "%rx is not there"),
     ("BEGIN { print(sizeof(struct foo)); }", 1, 15, "sizes of the kernel's structures are not there"),
     ("BEGIN { print(offsetof(struct foo, y)); }", 1, 15, "places of members are not there"),

@@ -1,81 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "script_code.h"
+#include "compiling.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "reads.h"
-#include "value.h"
 
-enum { STEPS_MAX = 1 << 20, LOOPS_MAX = 16, LEAVES_MAX = 64 };
-
-/* A loop whose ends are not known yet: jumps out of it, and to its next round. */
-struct loop {
-	size_t leaves[LEAVES_MAX], n_leaves;
-	size_t again[LEAVES_MAX], n_again;
-};
-
-struct compiling {
-	struct script *p;
-	struct script_code *c;
-	size_t handler;
-	unsigned depth; /* values on the stack now */
-	struct loop *loops[LOOPS_MAX];
-	unsigned n_loops;
-	struct error *err;
-};
+enum { STEPS_MAX = 1 << 20 };
 
 static int put(struct compiling *c, const struct node *node);
-
-static size_t add(struct compiling *c, enum step_op op, unsigned flag, size_t a, uint64_t n, int effect)
-{
-	struct script_code *code = c->c;
-
-	code->steps = array_grow(code->steps, code->n_steps, &code->steps_cap, sizeof *code->steps);
-	code->steps[code->n_steps] =
-		(struct step){ .op = (uint8_t)op, .flag = (uint8_t)flag, .a = (uint16_t)a, .n = n };
-	c->depth = (unsigned)((int)c->depth + effect);
-	if (c->depth > code->depth)
-		code->depth = c->depth;
-	return code->n_steps++;
-}
-
-static size_t add_text(struct compiling *c, const char *text, size_t len)
-{
-	struct script_code *code = c->c;
-
-	code->texts = array_grow(code->texts, code->n_texts, &code->texts_cap, sizeof *code->texts);
-	code->texts[code->n_texts] = (struct code_text){ .text = xmalloc(len + 1), .len = len };
-	memcpy(code->texts[code->n_texts].text, text, len);
-	code->texts[code->n_texts].text[len] = 0;
-	return code->n_texts++;
-}
-
-static size_t add_type(struct compiling *c, const struct type *type)
-{
-	struct script_code *code = c->c;
-
-	code->list = array_grow(code->list, code->n_list, &code->list_cap, sizeof *code->list);
-	code->list[code->n_list] = *type;
-	return code->n_list++;
-}
-
-/* A jump goes to the step that comes next. */
-static void land(struct compiling *c, size_t jump)
-{
-	c->c->steps[jump].n = c->c->n_steps;
-}
-
-static size_t map_number(const struct compiling *c, const struct node *map)
-{
-	return types_map(&c->c->types, map->text);
-}
-
-static const struct map_asked *map_at(const struct compiling *c, const struct node *map)
-{
-	return &c->c->types.maps[map_number(c, map)];
-}
 
 /* A value as its place has it: a NAME may be kept as text. */
 static int put_as(struct compiling *c, const struct node *node, const struct type *place)
@@ -83,7 +17,7 @@ static int put_as(struct compiling *c, const struct node *node, const struct typ
 	if (put(c, node) < 0)
 		return -1;
 	if (place->kind == TYPE_TEXT && node->type.kind == TYPE_NAME)
-		add(c, STEP_NAME_TEXT, 0, 0, 0, 0);
+		code_add(c, STEP_NAME_TEXT, 0, 0, 0, 0);
 	return 0;
 }
 
@@ -94,7 +28,7 @@ static int put_key(struct compiling *c, const struct node *key, const struct typ
 		for (size_t i = 0; i < key->n; i++)
 			if (put_key(c, key->list[i], &type->fields[i]) < 0)
 				return -1;
-		add(c, STEP_TUPLE, 0, add_type(c, type), 0, 1 - (int)key->n);
+		code_add(c, STEP_TUPLE, 0, code_add_type(c, type), 0, 1 - (int)key->n);
 		return 0;
 	}
 	return put_as(c, key, type);
@@ -104,14 +38,14 @@ static int put_key(struct compiling *c, const struct node *key, const struct typ
 static int put_map_key(struct compiling *c, const struct node *map)
 {
 	if (map->n)
-		return put_key(c, map->list[0], &map_at(c, map)->key);
-	add(c, STEP_NUMBER, 0, 0, 0, 1);
+		return put_key(c, map->list[0], &code_map(c, map)->key);
+	code_add(c, STEP_NUMBER, 0, 0, 0, 1);
 	return 0;
 }
 
 static int put_text(struct compiling *c, const char *text, size_t len)
 {
-	add(c, STEP_TEXT, 0, add_text(c, text, len), 0, 1);
+	code_add(c, STEP_TEXT, 0, code_add_text(c, text, len), 0, 1);
 	return 0;
 }
 
@@ -119,8 +53,8 @@ static int put_text(struct compiling *c, const char *text, size_t len)
 static int put_literal(struct compiling *c, struct node *node)
 {
 	if (!node->number)
-		node->number = add_text(c, node->text, node->text_len) + 1;
-	add(c, STEP_TEXT, 0, node->number - 1, 0, 1);
+		node->number = code_add_text(c, node->text, node->text_len) + 1;
+	code_add(c, STEP_TEXT, 0, node->number - 1, 0, 1);
 	return 0;
 }
 
@@ -130,7 +64,7 @@ static int put_parameter(struct compiling *c, const struct node *node)
 
 	if (script_parameter(c->p, node, &n, c->err) < 0)
 		return -1;
-	add(c, STEP_NUMBER, 0, 0, n, 1);
+	code_add(c, STEP_NUMBER, 0, 0, n, 1);
 	return 0;
 }
 
@@ -142,27 +76,22 @@ static int put_shortcut(struct compiling *c, const struct node *node)
 	if (put(c, node->list[0]) < 0)
 		return -1;
 	if (is_or)
-		add(c, STEP_NOT, 0, 0, 0, 0);
-	first = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+		code_add(c, STEP_NOT, 0, 0, 0, 0);
+	first = code_add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
 	if (put(c, node->list[1]) < 0)
 		return -1;
-	add(c, STEP_TRUTH, 0, 0, 0, 0);
-	out = add(c, STEP_JUMP, 0, 0, 0, -1);
-	land(c, first);
-	add(c, STEP_NUMBER, 0, 0, is_or, 1);
-	land(c, out);
+	code_add(c, STEP_TRUTH, 0, 0, 0, 0);
+	out = code_add(c, STEP_JUMP, 0, 0, 0, -1);
+	code_land(c, first);
+	code_add(c, STEP_NUMBER, 0, 0, is_or, 1);
+	code_land(c, out);
 	return 0;
-}
-
-static bool has_text(const struct node *node)
-{
-	return node->type.kind == TYPE_TEXT || node->type.kind == TYPE_NAME;
 }
 
 static int put_binary(struct compiling *c, const struct node *node)
 {
 	static const struct type text = { .kind = TYPE_TEXT };
-	bool texts = has_text(node->list[0]), bytes = texts || node->list[0]->type.kind == TYPE_TUPLE;
+	bool texts = type_has_text(&node->list[0]->type), bytes = texts || node->list[0]->type.kind == TYPE_TUPLE;
 
 	if (node->op == OP_OR || node->op == OP_AND)
 		return put_shortcut(c, node);
@@ -170,7 +99,8 @@ static int put_binary(struct compiling *c, const struct node *node)
 		if ((texts ? put_as(c, node->list[i], &text) : put(c, node->list[i])) < 0)
 			return -1;
 	/* what is compared as signed: only if both are, so that addresses are not negative */
-	add(c, bytes ? STEP_TEXTS : STEP_ARITHMETIC, node->list[0]->type.is_signed && node->list[1]->type.is_signed,
+	code_add(c, bytes ? STEP_TEXTS : STEP_ARITHMETIC,
+		 node->list[0]->type.is_signed && node->list[1]->type.is_signed,
 	    (size_t)node->op, 0, -1);
 	return 0;
 }
@@ -179,7 +109,7 @@ static int put_unary(struct compiling *c, const struct node *node)
 {
 	if (put(c, node->list[0]) < 0)
 		return -1;
-	add(c, node->op == '-' ? STEP_NEGATE : node->op == '!' ? STEP_NOT : STEP_COMPLEMENT, 0, 0, 0, 0);
+	code_add(c, node->op == '-' ? STEP_NEGATE : node->op == '!' ? STEP_NOT : STEP_COMPLEMENT, 0, 0, 0, 0);
 	return 0;
 }
 
@@ -189,14 +119,14 @@ static int put_ternary(struct compiling *c, const struct node *node)
 
 	if (put(c, node->list[0]) < 0)
 		return -1;
-	other = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+	other = code_add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
 	if (put_as(c, node->list[1], &node->type) < 0)
 		return -1;
-	out = add(c, STEP_JUMP, 0, 0, 0, node->type.kind == TYPE_NONE ? 0 : -1);
-	land(c, other);
+	out = code_add(c, STEP_JUMP, 0, 0, 0, node->type.kind == TYPE_NONE ? 0 : -1);
+	code_land(c, other);
 	if (put_as(c, node->list[2], &node->type) < 0)
 		return -1;
-	land(c, out);
+	code_land(c, out);
 	return 0;
 }
 
@@ -208,28 +138,28 @@ static int put_step(struct compiling *c, const struct node *node)
 
 	if (of->kind == NODE_VARIABLE) {
 		i = types_variable(&c->c->types, c->handler, of->text);
-		add(c, STEP_LOAD, 0, i, 0, 1);
-		add(c, STEP_NUMBER, 0, 0, 1, 1);
-		add(c, STEP_ARITHMETIC, true, plus ? '+' : '-', 0, -1);
-		add(c, STEP_STORE, 0, i, 0, -1);
-		add(c, STEP_LOAD, 0, i, 0, 1);
+		code_add(c, STEP_LOAD, 0, i, 0, 1);
+		code_add(c, STEP_NUMBER, 0, 0, 1, 1);
+		code_add(c, STEP_ARITHMETIC, true, plus ? '+' : '-', 0, -1);
+		code_add(c, STEP_STORE, 0, i, 0, -1);
+		code_add(c, STEP_LOAD, 0, i, 0, 1);
 	} else {
-		i = map_number(c, of);
+		i = code_map_number(c, of);
 		if (put_map_key(c, of) < 0)
 			return -1;
-		add(c, STEP_GIVE_BACK, 0, i, 0, 1);
-		add(c, STEP_NUMBER, 0, 0, 1, 1);
-		add(c, STEP_ARITHMETIC, true, plus ? '+' : '-', 0, -1);
-		add(c, STEP_SET_UNDER, 0, i, 0, -1);
+		code_add(c, STEP_GIVE_BACK, 0, i, 0, 1);
+		code_add(c, STEP_NUMBER, 0, 0, 1, 1);
+		code_add(c, STEP_ARITHMETIC, true, plus ? '+' : '-', 0, -1);
+		code_add(c, STEP_SET_UNDER, 0, i, 0, -1);
 	}
 	if (!node->number) { /* what it was before */
-		add(c, STEP_NUMBER, 0, 0, 1, 1);
-		add(c, STEP_ARITHMETIC, true, plus ? '-' : '+', 0, -1);
+		code_add(c, STEP_NUMBER, 0, 0, 1, 1);
+		code_add(c, STEP_ARITHMETIC, true, plus ? '-' : '+', 0, -1);
 	}
 	return 0;
 }
 
-/* Likewise. */
+/* printf()'s format is read once, however often it stands in what is unrolled. */
 static int find_format(struct compiling *c, struct node *node)
 {
 	struct script_code *code = c->c;
@@ -250,7 +180,7 @@ static int put_printf(struct compiling *c, struct node *node)
 	for (size_t k = 1; k < node->n; k++)
 		if (put(c, node->list[k]) < 0)
 			return -1;
-	add(c, STEP_PRINTF, 0, node->number - 1, node->n - 1, -(int)(node->n - 1));
+	code_add(c, STEP_PRINTF, 0, node->number - 1, node->n - 1, -(int)(node->n - 1));
 	return 0;
 }
 
@@ -267,23 +197,23 @@ static int put_print(struct compiling *c, const struct node *node)
 	if (of->kind != NODE_MAP) {
 		if (put(c, of) < 0)
 			return -1;
-		add(c, STEP_PRINT, 0, add_type(c, &of->type), 0, -1);
-	} else if (of->n && has_one_value(&map_at(c, of)->value)) {
+		code_add(c, STEP_PRINT, 0, code_add_type(c, &of->type), 0, -1);
+	} else if (of->n && has_one_value(&code_map(c, of)->value)) {
 		if (put(c, of) < 0)
 			return -1;
-		add(c, STEP_PRINT, 0, add_type(c, &map_at(c, of)->value), 0, -1);
+		code_add(c, STEP_PRINT, 0, code_add_type(c, &code_map(c, of)->value), 0, -1);
 	} else if (of->n) {
 		if (put_map_key(c, of) < 0)
 			return -1;
-		add(c, STEP_PRINT_ENTRY, 0, map_number(c, of), 0, -1);
+		code_add(c, STEP_PRINT_ENTRY, 0, code_map_number(c, of), 0, -1);
 	} else {
 		for (size_t i = 1; i < 3; i++) {
 			if (i < node->n && put(c, node->list[i]) < 0)
 				return -1;
 			if (i >= node->n)
-				add(c, STEP_NUMBER, 0, 0, 0, 1);
+				code_add(c, STEP_NUMBER, 0, 0, 0, 1);
 		}
-		add(c, STEP_PRINT_MAP, 0, map_number(c, of), 0, -2);
+		code_add(c, STEP_PRINT_MAP, 0, code_map_number(c, of), 0, -2);
 	}
 	return 0;
 }
@@ -292,41 +222,41 @@ static int put_print(struct compiling *c, const struct node *node)
 static int put_of_map(struct compiling *c, const struct node *node, const struct function *f)
 {
 	const struct node *map = node->list[0];
-	size_t i = map_number(c, map);
+	size_t i = code_map_number(c, map);
 
 	if (f->id == FUNCTION_CLEAR || f->id == FUNCTION_ZERO || f->id == FUNCTION_LEN) {
-		add(c,
+		code_add(c,
 		    f->id == FUNCTION_CLEAR  ? STEP_CLEAR
 		    : f->id == FUNCTION_ZERO ? STEP_ZERO
 					     : STEP_LEN,
 		    0, i, 0, f->id == FUNCTION_LEN);
 		return 0;
 	}
-	if ((node->n > 1 ? put_key(c, node->list[1], &map_at(c, map)->key) : put_map_key(c, map)) < 0)
+	if ((node->n > 1 ? put_key(c, node->list[1], &code_map(c, map)->key) : put_map_key(c, map)) < 0)
 		return -1;
-	add(c, f->id == FUNCTION_HAS_KEY ? STEP_HAS : STEP_DELETE, 0, i, 0, f->id == FUNCTION_HAS_KEY ? 0 : -1);
+	code_add(c, f->id == FUNCTION_HAS_KEY ? STEP_HAS : STEP_DELETE, 0, i, 0, f->id == FUNCTION_HAS_KEY ? 0 : -1);
 	return 0;
 }
 
 /* find(@map, key, $value): the variable is set where the key is there, and else stays as it is */
 static int put_find(struct compiling *c, const struct node *node)
 {
-	const struct map_asked *m = map_at(c, node->list[0]);
+	const struct map_asked *m = code_map(c, node->list[0]);
 	size_t variable = types_variable(&c->c->types, c->handler, node->list[2]->text), none, out;
 
 	if (put_key(c, node->list[1], &m->key) < 0)
 		return -1;
-	add(c, STEP_FIND, 0, map_number(c, node->list[0]), 0, 1);
-	none = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+	code_add(c, STEP_FIND, 0, code_map_number(c, node->list[0]), 0, 1);
+	none = code_add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
 	if (m->value.kind == TYPE_NAME && c->c->types.variables[variable].type.kind == TYPE_TEXT)
-		add(c, STEP_NAME_TEXT, 0, 0, 0, 0);
-	add(c, STEP_STORE, 0, variable, 0, -1);
-	add(c, STEP_NUMBER, 0, 0, 1, 1);
-	out = add(c, STEP_JUMP, 0, 0, 0, 0);
-	land(c, none);
-	add(c, STEP_POP, 0, 0, 0, -1);
-	add(c, STEP_NUMBER, 0, 0, 0, 1);
-	land(c, out);
+		code_add(c, STEP_NAME_TEXT, 0, 0, 0, 0);
+	code_add(c, STEP_STORE, 0, variable, 0, -1);
+	code_add(c, STEP_NUMBER, 0, 0, 1, 1);
+	out = code_add(c, STEP_JUMP, 0, 0, 0, 0);
+	code_land(c, none);
+	code_add(c, STEP_POP, 0, 0, 0, -1);
+	code_add(c, STEP_NUMBER, 0, 0, 0, 1);
+	code_land(c, out);
 	return 0;
 }
 
@@ -345,7 +275,7 @@ static int put_stack(struct compiling *c, const struct node *node, bool user)
 			return script_error(c->p, node->list[i]->at, node->list[i]->len, c->err,
 					    "expected how many frames");
 	}
-	add(c, STEP_STACK, user, 0, frames, 1);
+	code_add(c, STEP_STACK, user, 0, frames, 1);
 	return 0;
 }
 
@@ -354,9 +284,10 @@ static int put_plain_call(struct compiling *c, const struct node *node, const st
 	static const struct type text = { .kind = TYPE_TEXT };
 
 	for (size_t i = 0; i < node->n; i++)
-		if ((has_text(node->list[i]) ? put_as(c, node->list[i], &text) : put(c, node->list[i])) < 0)
+		if ((type_has_text(&node->list[i]->type) ? put_as(c, node->list[i], &text) : put(c, node->list[i])) < 0)
 			return -1;
-	add(c, STEP_CALL, node->n && node->list[0]->type.size ? (unsigned)node->list[0]->type.size : 8, f->id, node->n,
+	code_add(c, STEP_CALL, node->n && node->list[0]->type.size ? (unsigned)node->list[0]->type.size : 8, f->id,
+		 node->n,
 	    1 - (int)node->n);
 	return 0;
 }
@@ -367,11 +298,11 @@ static int put_field(struct compiling *c, const struct node *node, const struct 
 	if (node->kept >= 0) {
 		if (put(c, reads_begin(of)) < 0)
 			return -1;
-		add(c, STEP_FIELD, 0, (size_t)node->kept, 0, 1);
+		code_add(c, STEP_FIELD, 0, (size_t)node->kept, 0, 1);
 	}
-	add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
+	code_add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
 	if (node->kept >= 0)
-		add(c, STEP_LED, c->c->types.fields[node->field].type.kind == TYPE_TEXT, 0, 0, -2);
+		code_add(c, STEP_LED, c->c->types.fields[node->field].type.kind == TYPE_TEXT, 0, 0, -2);
 	return 0;
 }
 
@@ -386,7 +317,7 @@ static int put_of_bytes(struct compiling *c, const struct node *node, const stru
 		return -1;
 	if (length && put(c, node->list[1]) < 0)
 		return -1;
-	add(c, STEP_CALL, CALL_OF_BYTES, f->id, node->n, 1 - (int)node->n);
+	code_add(c, STEP_CALL, CALL_OF_BYTES, f->id, node->n, 1 - (int)node->n);
 	return 0;
 }
 
@@ -409,7 +340,7 @@ static int put_str(struct compiling *c, const struct node *node)
 		return 0;
 	if (put(c, node->list[1]) < 0)
 		return -1;
-	add(c, STEP_CALL, 0, FUNCTION_STR, 2, -1);
+	code_add(c, STEP_CALL, 0, FUNCTION_STR, 2, -1);
 	return 0;
 }
 
@@ -432,20 +363,21 @@ static int put_call(struct compiling *c, const struct node *node)
 		if (node->n && put(c, node->list[0]) < 0)
 			return -1;
 		if (!node->n)
-			add(c, STEP_NUMBER, 0, 0, 0, 1);
-		add(c, STEP_EXIT, 0, 0, 0, -1);
+			code_add(c, STEP_NUMBER, 0, 0, 0, 1);
+		code_add(c, STEP_EXIT, 0, 0, 0, -1);
 		return 0;
 	case FUNCTION_FIND:
 		return put_find(c, node);
 	case FUNCTION_TIME:
-		add(c, STEP_TIME, 0,
-		    node->n ? add_text(c, node->list[0]->text, node->list[0]->text_len) : add_text(c, "%H:%M:%S\n", 9),
+		code_add(c, STEP_TIME, 0,
+		    node->n ? code_add_text(c, node->list[0]->text, node->list[0]->text_len)
+			    : code_add_text(c, "%H:%M:%S\n", 9),
 		    0, 0);
 		return 0;
 	case FUNCTION_STRFTIME:
 		if (put(c, node->list[1]) < 0)
 			return -1;
-		add(c, STEP_STRFTIME, 0, add_text(c, node->list[0]->text, node->list[0]->text_len), 0, 0);
+		code_add(c, STEP_STRFTIME, 0, code_add_text(c, node->list[0]->text, node->list[0]->text_len), 0, 0);
 		return 0;
 	case FUNCTION_STR:
 		return put_str(c, node);
@@ -455,9 +387,10 @@ static int put_call(struct compiling *c, const struct node *node)
 	case FUNCTION_NTOP:
 		return node->field >= 0 ? put_of_bytes(c, node, f) : put_plain_call(c, node, f);
 	case FUNCTION_JOIN:
-		add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
-		add(c, STEP_JOIN, 0,
-		    node->n > 1 ? add_text(c, node->list[1]->text, node->list[1]->text_len) : add_text(c, " ", 1), 0,
+		code_add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
+		code_add(c, STEP_JOIN, 0,
+		    node->n > 1 ? code_add_text(c, node->list[1]->text, node->list[1]->text_len)
+				: code_add_text(c, " ", 1), 0,
 		    -1);
 		return 0;
 	case FUNCTION_KSTACK:
@@ -468,7 +401,7 @@ static int put_call(struct compiling *c, const struct node *node)
 	case FUNCTION_REG:
 		return put_field(c, node, node);
 	case FUNCTION_NSECS:
-		add(c, STEP_BUILTIN, 0, BUILTIN_NSECS, 0, 1);
+		code_add(c, STEP_BUILTIN, 0, BUILTIN_NSECS, 0, 1);
 		return 0;
 	default:
 		if (f->gives == TYPE_AGGREGATE)
@@ -481,25 +414,25 @@ static int put_call(struct compiling *c, const struct node *node)
 static int put_builtin(struct compiling *c, const struct node *node)
 {
 	if (node->number == BUILTIN_KSTACK || node->number == BUILTIN_USTACK)
-		add(c, STEP_STACK, node->number == BUILTIN_USTACK, 0, 127, 1);
+		code_add(c, STEP_STACK, node->number == BUILTIN_USTACK, 0, 127, 1);
 	else
-		add(c, STEP_BUILTIN, 0, node->number, 0, 1);
+		code_add(c, STEP_BUILTIN, 0, node->number, 0, 1);
 	return 0;
 }
 
 static int put_aggregate(struct compiling *c, const struct node *map, const struct node *call)
 {
-	size_t i = map_number(c, map);
+	size_t i = code_map_number(c, map);
 
 	if (put_map_key(c, map) < 0)
 		return -1;
 	if (call->type.aggregate == COUNT) {
-		add(c, STEP_COUNT, 0, i, 0, -1);
+		code_add(c, STEP_COUNT, 0, i, 0, -1);
 		return 0;
 	}
 	if (put(c, call->list[0]) < 0)
 		return -1;
-	add(c, STEP_ADD, call->list[0]->type.is_signed, i, 0, -2);
+	code_add(c, STEP_ADD, call->list[0]->type.is_signed, i, 0, -2);
 	return 0;
 }
 
@@ -520,56 +453,30 @@ static int put_assignment(struct compiling *c, const struct node *node)
 	if (left->kind == NODE_VARIABLE) {
 		i = types_variable(&c->c->types, c->handler, left->text);
 		if (node->op)
-			add(c, STEP_LOAD, 0, i, 0, 1);
+			code_add(c, STEP_LOAD, 0, i, 0, 1);
 		if (put_as(c, right, &c->c->types.variables[i].type) < 0)
 			return -1;
 		if (node->op)
-			add(c, STEP_ARITHMETIC, left->type.is_signed, (size_t)node->op, 0, -1);
-		add(c, STEP_STORE, 0, i, 0, -1);
+			code_add(c, STEP_ARITHMETIC, left->type.is_signed, (size_t)node->op, 0, -1);
+		code_add(c, STEP_STORE, 0, i, 0, -1);
 		return 0;
 	}
 	if (right->type.kind == TYPE_AGGREGATE && right->kind == NODE_CALL)
 		return put_aggregate(c, left, right);
-	i = map_number(c, left);
+	i = code_map_number(c, left);
 	type = &c->c->types.maps[i].value;
 	if (put_map_key(c, left) < 0)
 		return -1;
 	if (node->op)
-		add(c, STEP_GIVE_BACK, 0, i, 0, 1);
+		code_add(c, STEP_GIVE_BACK, 0, i, 0, 1);
 	if (type->kind == TYPE_TEXT && right->kind == NODE_NUMBER)
 		put_text(c, "", 0);
 	else if ((is_read(right) ? put_field(c, right, right) : put_key(c, right, type)) < 0)
 		return -1;
 	if (node->op)
-		add(c, STEP_ARITHMETIC, type->is_signed, (size_t)node->op, 0, -1);
-	add(c, STEP_SET, 0, i, 0, -2);
+		code_add(c, STEP_ARITHMETIC, type->is_signed, (size_t)node->op, 0, -1);
+	code_add(c, STEP_SET, 0, i, 0, -2);
 	return 0;
-}
-
-/* Does a variable get a text, or another value with bytes of its own? What maps keep is copied. */
-static bool keeps_bytes(const struct compiling *c, const struct node *node)
-{
-	const struct node *left = node->kind == NODE_ASSIGN ? node->list[0] : NULL;
-
-	if (node->kind == NODE_CALL && !strcmp(node->text, "find"))
-		left = node->list[2];
-	if (left && left->kind == NODE_VARIABLE &&
-	    type_has_bytes(&c->c->types.variables[types_variable(&c->c->types, c->handler, left->text)].type))
-		return true;
-	for (size_t i = 0; i < node->n; i++)
-		if (keeps_bytes(c, node->list[i]))
-			return true;
-	return false;
-}
-
-/* Does it make a text, a key or another value with bytes of its own? */
-static bool makes_bytes(const struct node *node)
-{
-	bool ret = type_has_bytes(&node->type) && node->kind != NODE_TEXT && node->kind != NODE_BUILTIN;
-
-	for (size_t i = 0; i < node->n && !ret; i++)
-		ret = makes_bytes(node->list[i]);
-	return ret;
 }
 
 /* Something is asked, in loops again and again: what that makes is forgotten in both branches. */
@@ -580,25 +487,25 @@ struct asked {
 
 static int put_asked(struct compiling *c, const struct node *node, struct asked *ret)
 {
-	ret->forgets = makes_bytes(node) && !keeps_bytes(c, node);
+	ret->forgets = code_makes_bytes(node) && !code_keeps_bytes(c, node);
 	if (ret->forgets)
-		add(c, STEP_MARK, 0, 0, 0, 1);
+		code_add(c, STEP_MARK, 0, 0, 0, 1);
 	if (put(c, node) < 0)
 		return -1;
-	ret->jump = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+	ret->jump = code_add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
 	if (ret->forgets)
-		add(c, STEP_RELEASE, 0, 0, 0, -1);
+		code_add(c, STEP_RELEASE, 0, 0, 0, -1);
 	return 0;
 }
 
 /* What is done where it is not so comes next. */
 static void land_asked(struct compiling *c, const struct asked *asked)
 {
-	land(c, asked->jump);
+	code_land(c, asked->jump);
 	if (!asked->forgets)
 		return;
 	c->depth++;
-	add(c, STEP_RELEASE, 0, 0, 0, -1);
+	code_add(c, STEP_RELEASE, 0, 0, 0, -1);
 }
 
 static int put_if(struct compiling *c, const struct node *node)
@@ -612,11 +519,11 @@ static int put_if(struct compiling *c, const struct node *node)
 		land_asked(c, &asked);
 		return 0;
 	}
-	out = add(c, STEP_JUMP, 0, 0, 0, 0);
+	out = code_add(c, STEP_JUMP, 0, 0, 0, 0);
 	land_asked(c, &asked);
 	if (node->n > 2 && put(c, node->list[2]) < 0)
 		return -1;
-	land(c, out);
+	code_land(c, out);
 	return 0;
 }
 
@@ -632,13 +539,13 @@ static int begin_loop(struct compiling *c, const struct node *node, struct loop 
 static void land_again(struct compiling *c, struct loop *loop)
 {
 	for (size_t i = 0; i < loop->n_again; i++)
-		land(c, loop->again[i]);
+		code_land(c, loop->again[i]);
 }
 
 static void end_loop(struct compiling *c, struct loop *loop)
 {
 	for (size_t i = 0; i < loop->n_leaves; i++)
-		land(c, loop->leaves[i]);
+		code_land(c, loop->leaves[i]);
 	c->n_loops--;
 }
 
@@ -651,7 +558,7 @@ static int put_while(struct compiling *c, const struct node *node)
 	if (begin_loop(c, node, &loop) < 0 || put_asked(c, node->list[0], &asked) < 0 || put(c, node->list[1]) < 0)
 		return -1;
 	land_again(c, &loop);
-	add(c, STEP_BACK, 0, 0, begin, 0);
+	code_add(c, STEP_BACK, 0, 0, begin, 0);
 	land_asked(c, &asked);
 	end_loop(c, &loop);
 	return 0;
@@ -665,26 +572,26 @@ static int put_for_range(struct compiling *c, const struct node *node)
 
 	if (put(c, node->list[0]) < 0)
 		return -1;
-	add(c, STEP_STORE, 0, i, 0, -1);
+	code_add(c, STEP_STORE, 0, i, 0, -1);
 	if (put(c, node->list[1]) < 0) /* once, whatever becomes of it */
 		return -1;
-	add(c, STEP_STORE, 0, end, 0, -1);
+	code_add(c, STEP_STORE, 0, end, 0, -1);
 	begin = c->c->n_steps;
-	add(c, STEP_LOAD, 0, i, 0, 1);
-	add(c, STEP_LOAD, 0, end, 0, 1);
+	code_add(c, STEP_LOAD, 0, i, 0, 1);
+	code_add(c, STEP_LOAD, 0, end, 0, 1);
 	if (begin_loop(c, node, &loop) < 0)
 		return -1;
-	add(c, STEP_ARITHMETIC, true, '<', 0, -1);
-	out = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+	code_add(c, STEP_ARITHMETIC, true, '<', 0, -1);
+	out = code_add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
 	if (put(c, node->list[2]) < 0)
 		return -1;
 	land_again(c, &loop);
-	add(c, STEP_LOAD, 0, i, 0, 1);
-	add(c, STEP_NUMBER, 0, 0, 1, 1);
-	add(c, STEP_ARITHMETIC, true, '+', 0, -1);
-	add(c, STEP_STORE, 0, i, 0, -1);
-	add(c, STEP_BACK, 0, 0, begin, 0);
-	land(c, out);
+	code_add(c, STEP_LOAD, 0, i, 0, 1);
+	code_add(c, STEP_NUMBER, 0, 0, 1, 1);
+	code_add(c, STEP_ARITHMETIC, true, '+', 0, -1);
+	code_add(c, STEP_STORE, 0, i, 0, -1);
+	code_add(c, STEP_BACK, 0, 0, begin, 0);
+	code_land(c, out);
 	end_loop(c, &loop);
 	return 0;
 }
@@ -692,7 +599,7 @@ static int put_for_range(struct compiling *c, const struct node *node)
 /* Does nothing of a statement live on? */
 static bool is_passing(const struct compiling *c, const struct node *node)
 {
-	return (node->kind == NODE_DO || node->kind == NODE_ASSIGN) && !keeps_bytes(c, node);
+	return (node->kind == NODE_DO || node->kind == NODE_ASSIGN) && !code_keeps_bytes(c, node);
 }
 
 static int put_for_map(struct compiling *c, const struct node *node)
@@ -702,17 +609,17 @@ static int put_for_map(struct compiling *c, const struct node *node)
 
 	if (variable > UINT8_MAX)
 		return script_error(c->p, node->at, node->len, c->err, "more than 255 variables");
-	add(c, STEP_FOR, 0, map_number(c, node->list[0]), 0, 1);
+	code_add(c, STEP_FOR, 0, code_map_number(c, node->list[0]), 0, 1);
 	begin = c->c->n_steps;
-	out = add(c, STEP_NEXT, (unsigned)variable, map_number(c, node->list[0]), 0, 0);
-	c->c->steps[out].line = !keeps_bytes(c, node->list[1]);
+	out = code_add(c, STEP_NEXT, (unsigned)variable, code_map_number(c, node->list[0]), 0, 0);
+	c->c->steps[out].line = !code_keeps_bytes(c, node->list[1]);
 	if (begin_loop(c, node, &loop) < 0 || put(c, node->list[1]) < 0)
 		return -1;
 	land_again(c, &loop);
-	add(c, STEP_BACK, 0, 0, begin, 0);
-	land(c, out);
+	code_add(c, STEP_BACK, 0, 0, begin, 0);
+	code_land(c, out);
 	end_loop(c, &loop);
-	add(c, STEP_POP, 0, 0, 0, -1);
+	code_add(c, STEP_POP, 0, 0, 0, -1);
 	return 0;
 }
 
@@ -722,16 +629,16 @@ static int put_leave(struct compiling *c, const struct node *node)
 	bool leaves = node->kind == NODE_BREAK;
 
 	if (node->kind == NODE_RETURN) {
-		add(c, STEP_END, 0, 0, 0, 0);
+		code_add(c, STEP_END, 0, 0, 0, 0);
 		return 0;
 	}
 	loop = c->n_loops ? c->loops[c->n_loops - 1] : NULL;
 	if (!loop || loop->n_leaves == LEAVES_MAX || loop->n_again == LEAVES_MAX)
 		return script_error(c->p, node->at, node->len, c->err, "more than 64 of these in one loop");
 	if (leaves)
-		loop->leaves[loop->n_leaves++] = add(c, STEP_JUMP, 0, 0, 0, 0);
+		loop->leaves[loop->n_leaves++] = code_add(c, STEP_JUMP, 0, 0, 0, 0);
 	else
-		loop->again[loop->n_again++] = add(c, STEP_JUMP, 0, 0, 0, 0);
+		loop->again[loop->n_again++] = code_add(c, STEP_JUMP, 0, 0, 0, 0);
 	return 0;
 }
 
@@ -743,7 +650,7 @@ static int put_do(struct compiling *c, const struct node *node)
 	if (put(c, node->list[0]) < 0)
 		return -1;
 	while (c->depth > before)
-		add(c, STEP_POP, 0, 0, 0, -1);
+		code_add(c, STEP_POP, 0, 0, 0, -1);
 	return 0;
 }
 
@@ -751,10 +658,10 @@ static int put_statement(struct compiling *c, const struct node *node)
 {
 	if (!is_passing(c, node))
 		return put(c, node);
-	add(c, STEP_MARK, 0, 0, 0, 1);
+	code_add(c, STEP_MARK, 0, 0, 0, 1);
 	if (put(c, node) < 0)
 		return -1;
-	add(c, STEP_RELEASE, 0, 0, 0, -1);
+	code_add(c, STEP_RELEASE, 0, 0, 0, -1);
 	return 0;
 }
 
@@ -783,7 +690,7 @@ static int put_part(struct compiling *c, const struct node *node)
 {
 	if (put(c, node->list[0]) < 0)
 		return -1;
-	add(c, STEP_PART, 0, add_type(c, &node->list[0]->type), node->number, 0);
+	code_add(c, STEP_PART, 0, code_add_type(c, &node->list[0]->type), node->number, 0);
 	return 0;
 }
 
@@ -792,9 +699,9 @@ static int put_cast(struct compiling *c, const struct node *node)
 	if (put(c, node->list[0]) < 0)
 		return -1;
 	if (node->type.is_bool)
-		add(c, STEP_TRUTH, 0, 0, 0, 0);
+		code_add(c, STEP_TRUTH, 0, 0, 0, 0);
 	else if (node->type.kind == TYPE_NUMBER && node->type.size && node->type.size < 8)
-		add(c, STEP_CAST, node->type.is_signed, node->type.size, 0, 0);
+		code_add(c, STEP_CAST, node->type.is_signed, node->type.size, 0, 0);
 	return 0;
 }
 
@@ -802,7 +709,7 @@ static int put_kind(struct compiling *c, const struct node *node)
 {
 	switch (node->kind) {
 	case NODE_NUMBER:
-		add(c, STEP_NUMBER, 0, 0, node->number, 1);
+		code_add(c, STEP_NUMBER, 0, 0, node->number, 1);
 		return 0;
 	case NODE_PARAMETER:
 		return put_parameter(c, node);
@@ -811,12 +718,12 @@ static int put_kind(struct compiling *c, const struct node *node)
 	case NODE_BUILTIN:
 		return put_builtin(c, node);
 	case NODE_VARIABLE:
-		add(c, STEP_LOAD, 0, types_variable(&c->c->types, c->handler, node->text), 0, 1);
+		code_add(c, STEP_LOAD, 0, types_variable(&c->c->types, c->handler, node->text), 0, 1);
 		return 0;
 	case NODE_MAP:
 		if (put_map_key(c, node) < 0)
 			return -1;
-		add(c, STEP_GET, 0, map_number(c, node), 0, 0);
+		code_add(c, STEP_GET, 0, code_map_number(c, node), 0, 0);
 		return 0;
 	case NODE_CALL:
 		return put_call(c, node);
@@ -880,13 +787,13 @@ static int put_handler(struct compiling *c, const struct handler *h)
 	if (h->predicate) {
 		if (put(c, h->predicate) < 0)
 			return -1;
-		out = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+		out = code_add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
 	}
 	if (put(c, h->body) < 0)
 		return -1;
 	if (h->predicate)
-		land(c, out);
-	add(c, STEP_END, 0, 0, 0, 0);
+		code_land(c, out);
+	code_add(c, STEP_END, 0, 0, 0, 0);
 	return 0;
 }
 
