@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """upto import of a trace.dat: what trace-cmd itself reports of it, and what upto records from outside meanwhile."""
 import collections
+import glob
 import json
 import os
 import re
@@ -9,15 +10,28 @@ import subprocess
 
 import pytest
 
-from guest import UPTO, UPTO_ASAN, WORK, initrd, libraries_of, once_a_run, qemu_args, record, run, unpack_disk, upto_json
+from guest import BUILD, TOP, UPTO, UPTO_ASAN, WORK, Once, initrd, libraries_of, once_a_run, qemu_args, record, run, unpack_disk, upto_json
 from big_endian import big_endian
 from test_cli import fails
 
-CASES = [("6.12", ""), *(pytest.param(v, every, marks=pytest.mark.kernels) for v, every in (("6.1", ""), ("7", ""), ("6.12", "every=1")))]
+BITS32 = "6.1-686-pae"
+CASES = [("6.12", ""), *(pytest.param(v, every, marks=pytest.mark.kernels) for v, every in (("6.1", ""), ("7", ""), (BITS32, ""), ("6.12", "every=1")))]
 LINE = re.compile(r"^ *(.*)-(\d+) +\[(\d+)\] +[\d.]+: funcgraph_(entry|exit): +func=(\S+) depth=(\d+)(?:.* calltime=([0-9a-f]+) rettime=([0-9a-f]+))?")
 LOST = re.compile(r"^CPU:\d+ \[(\d+) EVENTS DROPPED\]")
 
 pytestmark = pytest.mark.skipif(not shutil.which("trace-cmd"), reason="no trace-cmd")
+
+
+def tracecmd_of(version):
+    """trace-cmd and its libraries, as guest-initrd.sh takes them: programs of the host do not run in a guest of 32 bits."""
+    if version != BITS32:
+        return [*libraries_of("/usr/bin/trace-cmd"), "/usr/bin/trace-cmd=/usr/bin/trace-cmd"]
+    folder = os.path.join(BUILD, "guest/tracecmd-i386")
+    packages = ["trace-cmd", "libtracecmd1", "libtracefs1", "libtraceevent1", "libzstd1", "zlib1g", "libc6"]
+    with Once(folder):
+        run(os.path.join(TOP, "scripts/guest-programs.sh"), folder, "bookworm", "i386", *packages)
+    libraries = [f for f in glob.glob(folder + "/**/*.so.*", recursive=True) if os.path.dirname(f).endswith("i386-linux-gnu")]
+    return [f"{folder}/usr/bin/trace-cmd=/usr/bin/trace-cmd", *(f"{f}=/lib/{os.path.basename(f)}" for f in libraries)]
 
 
 def recorded(version, every):
@@ -25,7 +39,7 @@ def recorded(version, every):
     name = os.path.join(WORK, f"tracecmd-{version}{every and '-' + every.split('=')[0]}")
 
     def make():
-        image = initrd(version, "tracecmd", *libraries_of("/usr/bin/trace-cmd"), "/usr/bin/trace-cmd=/usr/bin/trace-cmd")
+        image = initrd(version, "tracecmd", *tracecmd_of(version))
         args = qemu_args(version, image, smp=1, disk=name + ".disk", append=every, memory="1G")
         if every == "every=1":  # as hardware would: all that the tracer does is nobody's to record
             with open(name + ".disk", "wb") as f:
