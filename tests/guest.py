@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -135,6 +136,26 @@ def built_args(variant, image=None, smp=1, cpu="max"):
     return ["qemu-system-x86_64", "-accel", f"tcg,thread={'multi' if smp > 1 else 'single'}", "-cpu", cpu, "-smp", str(smp), "-m", "512M",
             "-nographic", "-nic", "none", "-no-reboot", "-kernel", image or tree + "/arch/x86/boot/bzImage", "-initrd", initrd,
             "-append", "console=ttyS0 panic=-1 quiet", "-drive", f"file={disk},if=virtio,format=raw,snapshot=on"]
+
+
+def module(version, name, *sources):
+    """NAME.ko for a stock kernel; skips where there is nothing to build it with."""
+    folder, out = os.path.join(BUILD, "guest", version), os.path.join(WORK, f"{name}-{version}")
+    kernel(version)
+    with Once(out):
+        if is_older(os.path.join(out, name + ".ko"), *sources):
+            p = run(os.path.join(TOP, "scripts/guest-headers.sh"), folder, check=False)
+            if p.returncode:
+                import pytest
+                pytest.skip(f"no headers of kernel {version}: {p.stderr.decode().strip()}")
+            shutil.rmtree(out, ignore_errors=True)
+            os.makedirs(out)
+            for source in sources:
+                shutil.copy(source, out)
+            with open(os.path.join(out, "Makefile"), "w") as f:
+                f.write(f"obj-m := {name}.o\n")
+            run("make", "-s", "-C", os.path.join(folder, "headers/build"), f"M={out}", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules")
+    return os.path.join(out, name + ".ko")
 
 
 def libraries_of(program):

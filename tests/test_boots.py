@@ -128,10 +128,10 @@ def check_history(trace, start):
         assert link["start_ns"] == at < link["end_ns"] and link["kind"] != "unknown", link
         at = link["end_ns"]
     assert at == why["until_ns"] and at - start == why["total_ns"] == sum(c["ns"] for c in why["causes"])
-    check_choice(trace, start, why)
+    check_choice(trace, start, why, log)
 
 
-def check_choice(trace, start, why):
+def check_choice(trace, start, why, log):
     """--boot: each boot for itself, as --from and --to would choose it; a moment by name is that of the boot."""
     assert {**upto_json("why", "--json", "--boot", "2", trace)} == why
     first = upto_json("why", "--json", "--boot", "1", trace)
@@ -142,6 +142,24 @@ def check_choice(trace, start, why):
         for n, time in ("1", ["--to", f"{start}ns"]), ("2", ["--from", f"{start}ns"]):
             mine, theirs = ([v for k, v in upto_json(*command, "--json", *options, trace).items()] for options in (["--boot", n], time))
             assert mine == theirs and mine[-1], (command, n)
+    for command in (["calls", "-n", "40"], ["tree"], ["disk"], ["latency"], ["events", "-n", "40"], ["dump", "-n", "40"], ["export", "--to", "folded"], ["ps"]):
+        for n, time in ("1", ["--to", f"{start}ns"]), ("2", ["--from", f"{start}ns"]):
+            mine, theirs = (run(UPTO, *command, *options, trace, check=False) for options in (["--boot", n], time))
+            assert (mine.stdout, mine.returncode) == (theirs.stdout, theirs.returncode), (command, n)
+    # moments are that boot's; what is asked for reaches not out of it
+    lines = [x["ns"] for x in log if x["text"].startswith("Run /init")]
+    assert len(lines) == 2
+    for n, at in zip("12", lines):
+        rows = upto_json("log", "--json", "--boot", n, "--from", "log:Run /init", trace)["log"]
+        assert rows[0]["ns"] == at and all((x["ns"] < start) == (n == "1") for x in rows), (n, rows[0])
+        assert upto_json("log", "--json", "--boot", n, "--from", "0s", "--to", "1000s", trace)["log"] == [x for x in log if (x["ns"] < start) == (n == "1")]
+        until = upto_json("why", "--json", "--boot", n, "--until", "vfs_open", trace)["until_ns"]
+        assert (until < start) == (n == "1"), (n, until)
+        assert upto_json("stack", "--json", "--boot", n, "--at", "log:Run /init", trace) == upto_json("stack", "--json", "--at", f"{at + 1}ns", trace)
+    assert upto_json("stack", "--json", "--boot", "1", trace) == upto_json("stack", "--json", "--at", f"{start}ns", trace)
+    for n, option, words in ("1", ("--from", f"{start + 1}ns"), "that boot ends at"), ("2", ("--to", f"{start - 1}ns"), "that boot begins at"), ("1", ("--from", "log:no such line"), "did not happen"):
+        p = run(UPTO, "log", "--boot", n, *option, trace, check=False)
+        assert p.returncode == 1 and words in p.stderr.decode() and p.stderr.count(b"\n") == 1, p.stderr
     p = run(UPTO, "log", "--boot", "3", trace, check=False)
     assert p.returncode == 1 and p.stderr.endswith(b"--boot 3: the trace has 2 boots, which are counted from 1 on\n"), p.stderr
 

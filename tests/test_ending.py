@@ -4,13 +4,15 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import time
 
 import pytest
 
-from guest import UPTO, WORK, check, initrd, once_a_run, qemu_args, record, run, upto_json
+from guest import TOP, UPTO, WORK, check, initrd, module, once_a_run, qemu_args, record, run, upto_json
 from test_code import recording
+from test_robust import Recording
 
 PANIC = "Kernel panic - not syncing: sysrq triggered crash"
 
@@ -92,7 +94,7 @@ def test_hangs():
     ending, _, words = ended(trace, said)
     quiet = ending["quiet_ns"]
     cat = next(r for r in upto_json("ps", "--json", trace)["processes"] if r["comm"] == "cat")
-    assert ending["how"] == "stopped" and quiet and ending["ns"] - quiet > 1e9, ending
+    assert ending["how"] == "asked" and words.startswith("it ran on until upto was told to end it, at ") and quiet and ending["ns"] - quiet > 1e9, ending
     assert words.endswith(f"no process ran since {quiet // 1000 / 1e6:.6f} s: init (1), cat ({cat['pid']}) wait"), words
     assert f"see: upto stack --at end {trace}\n" in said and f"see: upto stack --at end {trace}\n" in run(UPTO, "timeline", trace).stdout.decode()
     # the last that a process did was to call the kernel: that call did not return
@@ -113,6 +115,56 @@ def test_restart():
     os.unlink(trace)
 
 
+@pytest.mark.weight(16)
+def test_troubles():
+    """What a stock kernel complains of on the way: a warning, a lockup, a task that hangs, a BUG, an oops; each with whose it was."""
+    image = initrd("6.12", "troubles", f"{module('6.12', 'bugs', os.path.join(TOP, 'tests/guests/bugs.c'))}=/bugs.ko")
+    trace = os.path.join(WORK, "ending-troubles.upto")
+    p = record(trace, qemu_args("6.12", image, whole=True))
+    ending, troubles, words = ended(trace, p.stderr.decode(errors="replace"))
+    assert ending["how"] == "power-off" and ending["comm"] == "poweroff", ending
+    kinds = list(dict.fromkeys(t["kind"] for t in troubles))
+    assert kinds == ["warning", "soft lockup", "hung task", "bug", "oops"], troubles
+    # each by the insmod that did it, but for what the kernel's own thread finds out
+    who = list(dict.fromkeys((t["kind"], t["comm"]) for t in troubles))
+    assert who == [("warning", "insmod"), ("soft lockup", "insmod"), ("hung task", "khungtaskd"), *((kind, comm) for comm in ("bugs_bug", "insmod") for kind in ("bug", "oops"))], who
+    assert len({t["pid"] for t in troubles if t["comm"] == "insmod"}) == 3, troubles
+    assert re.search(r"; on the way \d+ oopses, \d+ bugs, \d+ warnings?, \d+ soft lockups?, \d+ hung tasks?$", words), words
+    log = {line["ns"]: line["text"] for line in upto_json("log", "--json", trace)["log"]}
+    assert all(log[t["ns"]] == t["text"] for t in troubles)
+    os.unlink(trace)
+
+
+def told(trace):
+    """What info tells of the end, and in words."""
+    text = run(UPTO, "info", trace).stdout.decode()
+    return upto_json("info", "--json", trace)["ending"], (re.search(r"^ended +(.*)$", text, re.M) or ["", None])[1]
+
+
+def test_outside(tmp_path):
+    """Of a part that ends before the guest did, of what was imported, and of a file that could not be written to its end, nothing is told that they do not know."""
+    whole, _ = recording("6.12", 1)
+    part, behind = tmp_path / "part.upto", tmp_path / "behind.upto"
+    run(UPTO, "thin", "-o", part, "--stop", "log:Run /init", whole)
+    run(UPTO, "thin", "-o", behind, "--start", "log:Run /init", whole)
+    ending, words = told(part)
+    assert ending["how"] == "outside" and ending["text"] is None and ending["quiet_ns"] is None, ending
+    assert words == f"behind the part that the trace has, at {ending['ns'] // 1000 / 1e6:.6f} s", words
+    assert told(behind) == told(whole) and told(whole)[0]["how"] == "power-off"
+    # QEMU is ended by somebody else than upto
+    for sig, how, reason in (signal.SIGTERM, "stopped", None), (signal.SIGSEGV, "cut", "crashed (SIGSEGV)"), (signal.SIGKILL, "cut", "was killed (SIGKILL)"):
+        trace = str(tmp_path / "ended.upto")
+        with Recording(trace, qemu_args("6.12", initrd("6.12", "hangs"))) as r:
+            r.until(lambda s: s["guest_ns"] > 3_000_000_000)
+            time.sleep(1)
+            os.kill(r.qemu, sig)
+            r.wait(10)
+            said = r.said()
+        ending, words = told(trace)
+        assert ending["how"] == how and words.startswith({"stopped": "it ran on until QEMU ended, at ", "cut": "the trace has no end, at "}[how]), (sig, words)
+        assert not reason or f"cut short: QEMU {reason}; what was written before is whole" in said, said
+
+
 def test_moments():
     """--at, --from and --to take what --start takes; what is none, or not there, is said."""
     trace, _ = recording("6.12", 1)
@@ -124,8 +176,14 @@ def test_moments():
     assert running["frames"][0]["function"] == "vfs_open" and running["frames"][0]["start_ns"] == third, running["frames"][:2]
     lines = upto_json("log", "--json", trace)["log"]
     run_init = next(line for line in lines if line["text"].startswith("Run /init"))
-    assert upto_json("log", "--json", "--from", "log:Run /init", "--to", "end", trace)["log"] == [x for x in lines if x["ns"] >= run_init["ns"]]
-    for option, why in (("panic", "has no panic"), ("trigger", "it has no trigger"), ("log:no such line", "did not happen"), ("nonsense", "not a time")):
+    behind = [x for x in lines if x["ns"] >= run_init["ns"]]
+    for moment in "log:Run /init", f"time:{run_init['ns']}ns":
+        assert upto_json("log", "--json", "--from", moment, "--to", "end", trace)["log"] == behind, moment
+    for moment in "vfs_open#3", "kernel:vfs_open#3", "entry:vfs_open#3":
+        assert upto_json("why", "--json", "--until", moment, trace)["until_ns"] == third, moment
+        assert upto_json("log", "--json", "--to", moment, trace)["log"] == [x for x in lines if x["ns"] < third], moment
+    assert upto_json("why", "--json", "--until", "end", trace)["until_ns"] == info["duration_ns"]
+    for option, why in (("panic", "has no panic"), ("trigger", "it has no trigger"), ("log:no such line", "did not happen"), ("nonsense", "not a time"), ("1,5s", "not a time"), ("no:such", "no function such")):
         p = run(UPTO, "stack", "--at", option, trace, check=False)
         assert p.returncode in (1, 2) and why in p.stderr.decode() and p.stderr.decode().count("\n") == 1 and not p.stdout, p
 

@@ -344,6 +344,9 @@ def test_ascii():
     for option in "--help", "--json":
         usual, c = answer({}, "top", option, trace())[0], answer({"LC_CTYPE": "POSIX"}, "top", option, trace())[0]
         assert c == (usual if option == "--json" else likeness(usual.decode()).encode()), option
+    for words in ["export", "--to", "perfetto", "--to", "0.3s"], ["export", "--to", "pprof"], ["export", "--help"], ["report", "-o", "/dev/stdout", "-f"]:
+        usual, c = answer({}, *words, trace())[0], answer({"LC_ALL": "C"}, *words, trace())[0]
+        assert c == (likeness(usual.decode()).encode() if "--help" in words else usual) and len(c) > 200, words
     assert b"5u-?..." in answer({"LANG": "C"}, "info", "5µ-ü…")[1]
 
 

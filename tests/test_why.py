@@ -10,9 +10,8 @@ import shutil
 
 import pytest
 
-from guest import BUILD, TOP, UPTO, WORK, Once, check, initrd, is_older, kernel, once_a_run, qemu_args, record, run, upto_json
+from guest import TOP, UPTO, WORK, Once, check, initrd, is_older, module, once_a_run, qemu_args, record, run, upto_json
 
-SOURCE = os.path.join(TOP, "tests/guests/slow")
 # way → what any of the first three causes has to say
 WAYS = {
     "sleep": ["msleep", "slow_init"],
@@ -39,25 +38,14 @@ CASES = [pytest.param("6.12", way, 1, marks=() if way in QUICK else pytest.mark.
     pytest.param(*case, marks=pytest.mark.kernels) for case in ELSEWHERE]
 
 
-def module(version):
-    """slow.ko for that kernel; skips where there is nothing to build it with."""
-    folder, out = os.path.join(BUILD, "guest", version), os.path.join(WORK, f"slow-{version}")
-    kernel(version)
-    with Once(out):
-        if is_older(os.path.join(out, "slow.ko"), os.path.join(SOURCE, "slow.c")):
-            p = run(os.path.join(TOP, "scripts/guest-headers.sh"), folder, check=False)
-            if p.returncode:
-                pytest.skip(f"no headers of kernel {version}: {p.stderr.decode().strip()}")
-            shutil.rmtree(out, ignore_errors=True)
-            shutil.copytree(SOURCE, out)
-            run("make", "-s", "-C", os.path.join(folder, "headers/build"), f"M={out}", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules")
-    return os.path.join(out, "slow.ko")
+def slow_module(version):
+    return module(version, "slow", os.path.join(TOP, "tests/guests/slow.c"))
 
 
 def slow_image(version, way):
     if way in SCRIPTED:
         return initrd(version, "slow")
-    image = initrd(version, "slow", f"{module(version)}=/slow.ko", image=os.path.join(WORK, f"slow-{version}-module.img"), newer_than=[module(version)])
+    image = initrd(version, "slow", f"{slow_module(version)}=/slow.ko", image=os.path.join(WORK, f"slow-{version}-module.img"), newer_than=[slow_module(version)])
     if way != "initramfs":
         return image
     packed = os.path.join(WORK, f"slow-{version}-xz.img")
@@ -66,7 +54,7 @@ def slow_image(version, way):
             big = os.path.join(WORK, "slow-big")
             with open(big, "wb") as f:
                 f.write(bytes(random.Random(1).choices(b"abcdefgh", k=16 << 20)))
-            plain = initrd(version, "slow", f"{module(version)}=/slow.ko", f"{big}=/big", image=packed + ".gz")
+            plain = initrd(version, "slow", f"{slow_module(version)}=/slow.ko", f"{big}=/big", image=packed + ".gz")
             # the kernel knows CRC-32 only: lib/decompress_unxz.c
             with gzip.open(plain) as f, lzma.open(packed + ".part", "wb", check=lzma.CHECK_CRC32, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 20}]) as g:
                 shutil.copyfileobj(f, g)

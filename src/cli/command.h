@@ -64,6 +64,7 @@ struct command {
 	bool of_all;
 	/* it reads all of a trace, or prints while it reads: what is damaged is to be known before */
 	bool reads_all;
+	bool for_programs;       /* what it prints is a file of another program's, whatever the user's locale is */
 	bool rest;               /* takes "-- anything" */
 	/* NULL, or what is done with the options before moments in them are looked up */
 	int (*prepare)(struct args *args, struct error *err);

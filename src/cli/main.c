@@ -184,7 +184,8 @@ static int answer(struct args *args)
 	int r;
 
 	args->missed = &missed;
-	if (ascii_output_wanted() && !arg_if_any(args, "json"))
+	if (ascii_output_wanted() && !arg_if_any(args, "json") &&
+	    (arg(args, "help") || !args->command->for_programs))
 		ascii_output(&stdout, STDOUT_FILENO);
 	if (arg(args, "help")) {
 		command_help(args->command);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Memory that the recorder and upto share while QEMU runs: the recorder's progress.
- * Each number is written by one thread and read without a lock.
+ * Each number is written by one thread and read without a lock; `end_asked` by upto, all others by the recorder.
  */
 #ifndef UPTO_RECORDER_STATS_H
 #define UPTO_RECORDER_STATS_H
@@ -37,6 +37,7 @@ struct stats {
 	uint32_t learnt;      /* members of the kernel's structures whose places were learnt from the guest */
 	uint32_t objects;     /* 1: code of firmware or the like ran whose functions the user gave */
 	char never_ran[1024]; /* files of such code that did not; empty: none */
+	uint32_t end_asked;   /* 1: upto was asked to end the guest, and has told QEMU */
 	char no_names[256];   /* why a kernel that was found has no names of functions; empty: it has */
 };
 

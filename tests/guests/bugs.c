@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A module with a bug of each kind that a debug kernel reports: `what` says which. It never stays loaded. */
+/*
+ * A module with a bug of each kind that kernels report, some of them debug kernels: `what` says which. It stays for
+ * those that take long, which insmod would do twice.
+ */
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
@@ -63,6 +66,31 @@ static noinline int read_nothing(int *at)
 	return READ_ONCE(*at);
 }
 
+/* Longer than the watchdog allows a CPU to do nothing else. */
+static noinline void keep_the_cpu(void)
+{
+	preempt_disable();
+	mdelay(4000);
+	preempt_enable();
+}
+
+static noinline void hang(void)
+{
+	schedule_timeout_uninterruptible(4 * HZ);
+}
+
+static int do_bug(void *unused)
+{
+	BUG();
+}
+
+/* Of a thread of its own: a module whose init dies can never be loaded again. */
+static void bug(void)
+{
+	if (!IS_ERR(kthread_run(do_bug, NULL, "bugs_bug")))
+		msleep(200);
+}
+
 static int __init bugs_init(void)
 {
 	if (!strcmp(what, "uaf"))
@@ -75,10 +103,25 @@ static int __init bugs_init(void)
 		sleep_while_atomic();
 	if (!strcmp(what, "warn"))
 		WARN(1, "a warning of the tests");
+	if (!strcmp(what, "soft")) {
+		keep_the_cpu();
+		return 0;
+	}
+	if (!strcmp(what, "hung")) {
+		hang();
+		return 0;
+	}
+	if (!strcmp(what, "bug"))
+		bug();
 	if (!strcmp(what, "oops"))
 		return read_nothing((int *)8) ? -EINVAL : -EAGAIN;
 	return -EAGAIN;
 }
 module_init(bugs_init);
+
+static void __exit bugs_exit(void)
+{
+}
+module_exit(bugs_exit);
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("bugs for tests");

@@ -3,6 +3,7 @@
 
 struct entry_run {
 	const bool *functions;
+	uint64_t from_ns;
 	bool found;
 	struct entry entry;
 };
@@ -11,7 +12,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 {
 	struct entry_run *st = state;
 
-	if (st->found || !frame->at_start || !st->functions[frame->function])
+	if (st->found || s->ns < st->from_ns || !frame->at_start || !st->functions[frame->function])
 		return;
 	st->found = s->stop = true;
 	st->entry = (struct entry){ .ns = s->ns, .stack = (uint32_t)(stack - s->list), .function = frame->function };
@@ -28,24 +29,27 @@ static int replay(struct entry_run *st, const struct session *session, const str
 	return result;
 }
 
-int entry_analyse(const struct session *session, const bool *functions,
-		  struct entry *ret, struct error *err)
+int entry_analyse(const struct session *session, const bool *functions, const struct span *within, struct entry *ret,
+		  struct error *err)
 {
-	struct entry_run st = { .functions = functions };
+	struct index *index = session->index;
+	struct entry_run st = { .functions = functions, .from_ns = within->from_ns };
 	struct checkpoint from;
 	int result = 0;
 
-	if (!session->index)
-		result = replay(&st, session, NULL, UINT64_MAX, err);
-	for (size_t i = 0; session->index && i < session->index->count && !st.found && result == 0; i++) {
-		if (!index_has(session->index, i, functions))
-			continue;
-		if (!index_checkpoint(session->index, i, &from))
-			return error_set(err, "%s.index: damaged: remove it", session->reader->path);
+	if (!index)
+		result = replay(&st, session, NULL, within->to_ns, err);
+	for (size_t i = 0; index && i < index->count && !st.found && result == 0; i++) {
 		/* events at the very time of the next checkpoint belong to one or the other */
-		result =
-			replay(&st, session, &from,
-			       i + 1 < session->index->count ? session->index->entries[i + 1].ns + 1 : UINT64_MAX, err);
+		uint64_t to_ns = i + 1 < index->count ? index->entries[i + 1].ns + 1 : UINT64_MAX;
+
+		if (index->entries[i].ns >= within->to_ns)
+			break;
+		if (to_ns <= within->from_ns || !index_has(index, i, functions))
+			continue;
+		if (!index_checkpoint(index, i, &from))
+			return error_set(err, "%s.index: damaged: remove it", session->reader->path);
+		result = replay(&st, session, &from, to_ns < within->to_ns ? to_ns : within->to_ns, err);
 	}
 	*ret = st.entry;
 	return result < 0 ? -1 : st.found;

@@ -12,10 +12,10 @@ struct entry {
 };
 
 /*
- * Functions are marked by number (names.h). `index` may be NULL; with an index only the part of the trace is replayed
- * that has the entry. Returns 1 if one was found, 0 if none of them was entered.
+ * Functions are marked by number (names.h). With the session's index only the part of the trace is replayed that has
+ * the entry. Returns 1 if one was found, 0 if none of them was entered in that time.
  */
-int entry_analyse(const struct session *session, const bool *functions,
-		  struct entry *ret, struct error *err);
+int entry_analyse(const struct session *session, const bool *functions, const struct span *within, struct entry *ret,
+		  struct error *err);
 
 #endif

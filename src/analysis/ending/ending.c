@@ -8,11 +8,12 @@
 
 #include "base/alloc.h"
 #include "quiet.h"
+#include "trace/thinned.h"
 
 const char *ending_how_name(enum ending_how how)
 {
 	static const char *const names[ENDINGS] = {
-		"unknown", "power-off", "restart", "halt", "panic", "stopped", "cut"
+		"unknown", "power-off", "restart", "halt", "panic", "stopped", "asked", "outside", "cut"
 	};
 
 	return names[how];
@@ -46,6 +47,7 @@ static enum trouble_kind trouble_of(const char *text)
 		{ "INFO: task ", " blocked for more than ", TROUBLE_HUNG_TASK },     /* kernel/hung_task.c */
 		{ "rcu: INFO: ", " detected stalls", TROUBLE_STALL },                /* kernel/rcu/tree_stall.h */
 		{ "rcu: INFO: ", " self-detected stall", TROUBLE_STALL },
+		{ "rcu: INFO: ", " detected expedited stalls", TROUBLE_STALL },      /* kernel/rcu/tree_exp.h */
 		{ "Out of memory: Killed process", "", TROUBLE_OUT_OF_MEMORY },      /* mm/oom_kill.c */
 		{ "kernel BUG at ", "", TROUBLE_BUG },                               /* lib/bug.c */
 		{ "BUG: ", "", TROUBLE_BUG },
@@ -66,6 +68,7 @@ static enum ending_how ending_of(const char *text)
 		{ "reboot: Power down", ENDED_POWER_OFF },
 		{ "reboot: Restarting system", ENDED_RESTART },
 		{ "reboot: System halted", ENDED_HALT },
+		{ "reboot: Power off not available: System halted", ENDED_HALT }, /* since 6.4 */
 	};
 
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -86,7 +89,7 @@ static void add_trouble(struct ending *e, size_t *cap, enum trouble_kind kind, c
 {
 	e->troubles = array_grow(e->troubles, e->n_troubles, cap, sizeof *e->troubles);
 	e->troubles[e->n_troubles++] = (struct trouble){
-		.kind = kind, .ns = line->ns, .task = line->task, .text = line->text,
+		.kind = kind, .boot = line->boot, .ns = line->ns, .task = line->task, .text = line->text,
 	};
 }
 
@@ -98,6 +101,31 @@ static uint64_t end_ns(const struct reader *r)
 		if (r->chunks[i].header.type == CHUNK_EVENTS && r->chunks[i].header.last_ns > ns)
 			ns = r->chunks[i].header.last_ns;
 	return ns;
+}
+
+/* Does a part of a recording end before all of it did? */
+static bool ends_early(const struct meta *m)
+{
+	struct kept_span *spans;
+	size_t n = thinned_spans(m, &spans);
+	bool ret = n && spans[n - 1].stop_ns != UINT64_MAX;
+
+	free(n ? spans : NULL);
+	return ret;
+}
+
+/* How it ended, where the kernel said nothing of it. */
+static enum ending_how untold(const struct reader *r, const struct kernel_log *log)
+{
+	if (!r->ended || r->cut_why || meta_get(&r->meta, "stopped"))
+		return ENDED_CUT;
+	if (meta_get(&r->meta, "imported"))
+		return ENDED_UNKNOWN;
+	if (ends_early(&r->meta))
+		return ENDED_OUTSIDE;
+	if (meta_get(&r->meta, "end_asked"))
+		return ENDED_ASKED;
+	return log->count ? ENDED_STOPPED : ENDED_UNKNOWN;
 }
 
 void ending_find(const struct reader *r, const struct kernel_log *log, struct ending *ret)
@@ -120,13 +148,14 @@ void ending_find(const struct reader *r, const struct kernel_log *log, struct en
 	}
 	if (ret->how)
 		return;
-	ret->how = !r->ended || r->cut_why ? ENDED_CUT : log->count ? ENDED_STOPPED : ENDED_UNKNOWN;
+	ret->how = untold(r, log);
 	ret->ns = end_ns(r);
 }
 
 int ending_find_quiet(const struct session *s, struct ending *e, struct error *err)
 {
-	return e->how == ENDED_STOPPED || e->how == ENDED_CUT ? quiet_since(s, e->ns, &e->quiet_ns, err) : 0;
+	return e->how == ENDED_STOPPED || e->how == ENDED_ASKED || e->how == ENDED_CUT
+		       ? quiet_since(s, e->ns, &e->quiet_ns, err) : 0;
 }
 
 void ending_deinit(struct ending *e)
@@ -135,12 +164,18 @@ void ending_deinit(struct ending *e)
 	*e = (struct ending){ 0 };
 }
 
-const struct trouble *ending_panic(const struct ending *e)
+const struct trouble *ending_panic(const struct ending *e, const struct span *within)
 {
-	for (size_t i = 0; i < e->n_troubles; i++)
-		if (e->troubles[i].kind == TROUBLE_PANIC)
-			return &e->troubles[i];
-	return NULL;
+	const struct trouble *ret = NULL;
+
+	for (size_t i = 0; i < e->n_troubles; i++) {
+		const struct trouble *t = &e->troubles[i];
+
+		if (t->kind == TROUBLE_PANIC && t->ns >= within->from_ns && t->ns < within->to_ns &&
+		    (!ret || t->boot != ret->boot))
+			ret = t;
+	}
+	return ret;
 }
 
 /* " by poweroff (55)" */
@@ -180,6 +215,8 @@ void ending_put(const struct ending *e, const struct threads *threads, struct bu
 		[ENDED_HALT] = "halted",
 		[ENDED_PANIC] = "panicked",
 		[ENDED_STOPPED] = "it ran on until QEMU ended",
+		[ENDED_ASKED] = "it ran on until upto was told to end it",
+		[ENDED_OUTSIDE] = "behind the part that the trace has",
 		[ENDED_CUT] = "the trace has no end",
 		[ENDED_UNKNOWN] = "not known",
 	};

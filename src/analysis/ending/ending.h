@@ -5,15 +5,18 @@
 
 #include "kernel_log.h"
 #include "replay/session.h"
+#include "replay/walk.h"
 
 enum ending_how {
-	ENDED_UNKNOWN,    /* nothing tells: the trace has no log */
+	ENDED_UNKNOWN,    /* nothing tells: the trace has no log, or was imported */
 	ENDED_POWER_OFF,
 	ENDED_RESTART,
 	ENDED_HALT,       /* it stands still, and has not the means to be powered off */
 	ENDED_PANIC,
 	ENDED_STOPPED,    /* it ran on until QEMU ended */
-	/* the trace has no end: it is being recorded, or its recorder was killed, or could not write */
+	ENDED_ASKED,      /* likewise; upto was asked to end it, by Ctrl-C or another signal, or exit() of a program */
+	ENDED_OUTSIDE,    /* the trace is a part of a recording, and ends before the guest did */
+	/* the trace has no end: it is being recorded, or its recorder was killed, or could not write any more */
 	ENDED_CUT,
 	ENDINGS,
 };
@@ -35,6 +38,7 @@ enum trouble_kind {
 
 struct trouble {
 	enum trouble_kind kind;
+	size_t boot;         /* its number (trace/boots.h) */
 	uint64_t ns;
 	uint64_t task;       /* task_struct that ran; 0: not known */
 	const char *text;    /* the line; the log's */
@@ -42,10 +46,10 @@ struct trouble {
 
 struct ending {
 	enum ending_how how;
-	uint64_t ns;         /* when that was decided: of STOPPED and CUT, where the trace ends */
+	uint64_t ns;         /* when that was decided; if no line of the log tells it, where the trace ends */
 	uint64_t task;       /* task_struct that did it; 0: not known, or nobody's deed */
 	const char *text;    /* the line of the log that tells; NULL: none does */
-	/* of STOPPED and CUT: no process ran from then on (quiet.h); UINT64_MAX: that is not so, or not known */
+	/* of STOPPED, ASKED and CUT: no process ran from then on (quiet.h); UINT64_MAX: that is not so, or not known */
 	uint64_t quiet_ns;
 	struct trouble *troubles; /* in the log's order */
 	size_t n_troubles;
@@ -65,8 +69,8 @@ void ending_find(const struct reader *r, const struct kernel_log *log, struct en
 int ending_find_quiet(const struct session *s, struct ending *e, struct error *err);
 void ending_deinit(struct ending *e);
 
-/* The first panic; NULL: there was none. */
-const struct trouble *ending_panic(const struct ending *e);
+/* The first panic of the last boot that had one within that time; NULL: there was none. */
+const struct trouble *ending_panic(const struct ending *e, const struct span *within);
 
 /* "powered off by poweroff (55) at 3.057 s", for people. */
 void ending_put(const struct ending *e, const struct threads *threads, struct buf *out);

@@ -70,8 +70,9 @@ static bool find_init(const struct threads *threads, const struct span *within, 
 	return false;
 }
 
+/* `own`: of the kernel's own lines; programs may write anything. */
 static bool find_line(const struct history *h, const struct names *names, const struct threads *threads,
-		      const char *text, const struct span *within, struct milestone *ret)
+		      const char *text, bool own, const struct span *within, struct milestone *ret)
 {
 	struct kernel_log log;
 	bool found = false;
@@ -81,7 +82,7 @@ static bool find_line(const struct history *h, const struct names *names, const 
 		const struct log_line *line = &log.lines[i];
 		long thread = line->task ? threads_find(threads, line->task, line->ns) : THREAD_NONE;
 
-		if (!strstr(line->text, text) || !is_within(within, line->ns))
+		if (!strstr(line->text, text) || (own && line->facility) || !is_within(within, line->ns))
 			continue;
 		if (thread == THREAD_NONE) { /* before the first switch */
 			uint32_t first = h->n_slices ? h->slices[0].thread : 0;
@@ -97,7 +98,7 @@ static bool find_line(const struct history *h, const struct names *names, const 
 static bool find_panic(const struct history *h, const struct names *names, const struct threads *threads,
 		       const struct span *within, struct milestone *ret)
 {
-	return find_line(h, names, threads, "Kernel panic - not syncing", within, ret);
+	return find_line(h, names, threads, "Kernel panic - not syncing", true, within, ret);
 }
 
 /* A guest that does something for its host tells it so: an agent, a test runner, a daemon that waits for commands. */
@@ -107,11 +108,29 @@ static bool find_host(const struct history *h, const struct span *within, struct
 	       put(ret, h->host_thread, h->host_ns, "the last word to the host");
 }
 
-bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads,
-		       const struct span *within, struct milestone *ret)
+static bool find_default(const struct history *h, const struct names *names, const struct threads *threads,
+			 const struct span *within, struct milestone *ret)
 {
 	return find_panic(h, names, threads, within, ret) || find_shutdown(h, within, ret) ||
 	       find_login(threads, within, ret) || find_host(h, within, ret) || find_init(threads, within, ret);
+}
+
+bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads,
+		       const struct span *within, struct milestone *ret)
+{
+	const struct boots *boots = names->boots;
+	bool found = false;
+
+	for (size_t i = boots->count; i-- && !found;) {
+		struct span boot = *within;
+
+		if (boot.from_ns < boots->list[i].start_ns)
+			boot.from_ns = boots->list[i].start_ns;
+		if (i + 1 < boots->count && boot.to_ns > boots->list[i + 1].start_ns)
+			boot.to_ns = boots->list[i + 1].start_ns;
+		found = boot.from_ns < boot.to_ns && find_default(h, names, threads, &boot, ret);
+	}
+	return found;
 }
 
 static bool find_span(const struct history *h, const char *name, const struct span *within, struct milestone *ret)
@@ -158,7 +177,7 @@ bool milestone_find(const struct history *h, const struct names *names, const st
 		    const struct span *within, struct milestone *ret)
 {
 	if (!strncmp(what, "log:", 4))
-		return find_line(h, names, threads, what + 4, within, ret);
+		return find_line(h, names, threads, what + 4, false, within, ret);
 	if (!strcmp(what, "panic"))
 		return find_panic(h, names, threads, within, ret);
 	if (!strcmp(what, "init"))

@@ -68,8 +68,8 @@ struct milestone {
 };
 
 /*
- * A panic; else the last of: the first process's program, a login prompt, a request for power-off or restart, in that
- * time. False: the kernel never came so far.
+ * Of the last boot in that time that has one: a panic; else the last of: the first process's program, a login prompt, a
+ * request for power-off or restart. False: no kernel came so far.
  */
 bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads,
 		       const struct span *within, struct milestone *ret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "moment_arg.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,28 +10,20 @@
 #include "base/alloc.h"
 #include "base/decimal.h"
 #include "cli/print/terminal.h"
+#include "function_arg.h"
 #include "open_trace.h"
 #include "select_arg.h"
 #include "trace/damage.h"
 #include "trace/thinned.h"
 #include "trace_has.h"
 
-/* Is that word one, or may it be a condition? Anything else is a time that is written wrongly. */
+/* May it be one, or a condition? Times begin with a number. */
 static bool is_moment(const char *text)
 {
-	static const char *const words[] = { "end", "panic", "trigger" };
-	static const char *const kinds[] = { "entry:", "exit:", "exec:", "log:", "test:" };
-
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (!strcmp(text, words[i]))
-			return true;
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (!strncmp(text, kinds[i], strlen(kinds[i])))
-			return true;
-	return false;
+	return isalpha((unsigned char)*text) || *text == '_';
 }
 
-static int find_panic(const struct trace_arg *t, uint64_t *ret, struct error *err)
+static int find_panic(const struct trace_arg *t, const struct span *boot, uint64_t *ret, struct error *err)
 {
 	const struct trouble *panic = NULL;
 	struct kernel_log log = { 0 };
@@ -41,11 +34,13 @@ static int find_panic(const struct trace_arg *t, uint64_t *ret, struct error *er
 	if (result == 0) {
 		kernel_log_init(&log, &facts, &t->reader->boots);
 		ending_find(t->reader, &log, &e);
-		panic = ending_panic(&e);
+		panic = ending_panic(&e, boot);
 		if (panic)
 			*ret = panic->ns;
 		else
-			result = error_set(err, "%s: the trace has no panic", t->reader->path);
+			result = error_set(err, "%s: %s no panic", t->reader->path,
+					   boot->to_ns == UINT64_MAX && !boot->from_ns ? "the trace has"
+										       : "that boot has");
 	}
 	ending_deinit(&e);
 	kernel_log_deinit(&log);
@@ -95,20 +90,48 @@ bool moment_trigger(const struct trace_arg *t, uint64_t *ret)
 	return true;
 }
 
-static int find(const struct trace_arg *t, const char *option, const char *text, uint64_t *ret, struct error *err)
+int moment_find(const struct trace_arg *t, const struct span *boot, const char *option, const char *text,
+		uint64_t *ret, struct error *err)
 {
+	uint64_t end_ns = trace_end_ns(t);
+
 	if (!strcmp(text, "end")) {
-		*ret = trace_end_ns(t);
+		*ret = boot->to_ns < end_ns ? boot->to_ns : end_ns;
 		return 0;
 	}
 	if (!strcmp(text, "panic"))
-		return find_panic(t, ret, err);
+		return find_panic(t, boot, ret, err);
 	if (!strcmp(text, "trigger"))
 		return find_trigger(t, ret, err);
-	return select_moment(&t->session, option, text, 0, ret, err);
+	if (select_moment(&t->session, option, text, boot->from_ns, ret, err) < 0)
+		return -1;
+	return *ret < boot->to_ns ? 0 : error_set(err, "--%s %s: did not happen in that boot", option, text);
 }
 
-static int resolve(struct args *args, unsigned i, struct error *err)
+/* A word alone is a function's name. One of none is a time that is written wrongly, which the command says. */
+static bool is_known(const struct trace_arg *t, const char *text)
+{
+	static const char *const words[] = { "end", "panic", "trigger" };
+	struct error ignored;
+	bool *marks, known;
+
+	if (strpbrk(text, ":#"))
+		return true;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (!strcmp(text, words[i]))
+			return true;
+	known = functions_named(text, &t->names, &marks, &ignored) == 0;
+	free(known ? marks : NULL);
+	return known;
+}
+
+static void set_ns(struct args *args, unsigned i, uint64_t ns)
+{
+	free(args->joined[i]);
+	args->values[i] = args->joined[i] = xasprintf("%" PRIu64 "ns", ns);
+}
+
+static int resolve(struct args *args, unsigned i, const struct span *boot, struct error *err)
 {
 	const struct option *o = &args->command->options[i];
 	struct trace_arg t;
@@ -119,16 +142,19 @@ static int resolve(struct args *args, unsigned i, struct error *err)
 		return -1;
 	if (args->tolerant || args->command->reads_all)
 		damage_take_out(t.reader);
+	if (!is_known(&t, args->values[i])) {
+		trace_arg_close(&t);
+		return 0;
+	}
 	t.reader->progress = terminal_progress;
-	result = find(&t, o->name, args->values[i], &ns, err);
+	result = moment_find(&t, boot, o->name, args->values[i], &ns, err);
 	terminal_end_progress();
 	trace_arg_close(&t);
 	if (result < 0)
 		return -1;
 	/* what stands on a stack at a moment is what the event has left there that happens then */
 	ns += !strcmp(o->name, "at") && strcmp(args->values[i], "end") != 0;
-	free(args->joined[i]);
-	args->values[i] = args->joined[i] = xasprintf("%" PRIu64 "ns", ns);
+	set_ns(args, i, ns);
 	return 0;
 }
 
@@ -151,34 +177,46 @@ int boot_arg(const struct args *args, const struct reader *r, struct span *ret, 
 	return 0;
 }
 
-static void set_time(struct args *args, const char *name, uint64_t ns)
-{
-	const struct option *options = args->command->options;
-
-	for (unsigned i = 0; options[i].name; i++)
-		if (!strcmp(options[i].name, name) && !strcmp(options[i].arg, "TIME") && !args->values[i])
-			args->values[i] = args->joined[i] = xasprintf("%" PRIu64 "ns", ns);
-}
-
-static int resolve_boot(struct args *args, struct error *err)
+/* That of --boot. */
+static int read_boot(struct args *args, struct span *ret, struct error *err)
 {
 	struct trace_arg t;
-	struct span span;
 	int r;
 
+	*ret = SPAN_ALL;
 	if (!arg_if_any(args, "boot") || !args->n_operands)
 		return 0;
 	if (open_trace(args->operands[0], &t, err) < 0)
 		return -1;
-	r = boot_arg(args, t.reader, &span, err);
+	r = boot_arg(args, t.reader, ret, err);
 	trace_arg_close(&t);
-	if (r < 0)
-		return -1;
-	set_time(args, "from", span.from_ns);
-	if (span.to_ns != UINT64_MAX) {
-		set_time(args, "to", span.to_ns);
-		set_time(args, "until", span.to_ns);
+	return r;
+}
+
+/*
+ * A time that is not given is the boot's own; one that is given is not outside of it. What is no time the command will
+ * complain of.
+ */
+static int keep_in_boot(struct args *args, unsigned i, const struct span *boot, struct error *err)
+{
+	const char *name = args->command->options[i].name;
+	bool begins = !strcmp(name, "from"), behind;
+	uint64_t bound = begins ? boot->from_ns : boot->to_ns, ns = bound;
+	struct error ignored;
+
+	if (!args->values[i]) {
+		if (bound != UINT64_MAX)
+			set_ns(args, i, bound);
+		return 0;
 	}
+	if (arg_time(args, name, &ns, &ignored) < 0)
+		return 0;
+	behind = begins ? ns >= boot->to_ns : !strcmp(name, "at") && ns > boot->to_ns;
+	if (behind || (!begins && ns <= boot->from_ns))
+		return error_set(err, "--%s %s: that boot %s at %.6f s", name, args->values[i],
+				 behind ? "ends" : "begins", (double)(behind ? boot->to_ns : boot->from_ns) / 1e9);
+	if (begins ? ns < bound : ns > bound)
+		set_ns(args, i, bound);
 	return 0;
 }
 
@@ -186,14 +224,19 @@ int moments_resolve(struct args *args, struct error *err)
 {
 	static const char *const names[] = { "at", "from", "to", "until" };
 	const struct option *options = args->command->options;
+	struct span boot;
 
-	if (resolve_boot(args, err) < 0)
+	if (read_boot(args, &boot, err) < 0)
 		return -1;
 	for (unsigned i = 0; options[i].name; i++)
-		for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-			if (!strcmp(options[i].name, names[k]) && options[i].arg && !strcmp(options[i].arg, "TIME") &&
-			    args->values[i] && args->n_operands && is_moment(args->values[i]) &&
-			    resolve(args, i, err) < 0)
+		for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+			if (strcmp(options[i].name, names[k]) || !options[i].arg || strcmp(options[i].arg, "TIME") ||
+			    !args->n_operands)
+				continue;
+			if (args->values[i] && is_moment(args->values[i]) && resolve(args, i, &boot, err) < 0)
 				return -1;
+			if (arg_if_any(args, "boot") && keep_in_boot(args, i, &boot, err) < 0)
+				return -1;
+		}
 	return 0;
 }

@@ -8,7 +8,7 @@
 
 struct trace_arg;
 
-#define MOMENT_NAMES "or end, panic, trigger, entry:FUNCTION, exec:NAME, log:TEXT …"
+#define MOMENT_NAMES "or end, panic, trigger, FUNCTION, exec:NAME, log:TEXT …"
 
 /* Of a guest that booted several times. */
 #define BOOT_OPTION                                                                                                   \
@@ -20,9 +20,16 @@ struct trace_arg;
 int boot_arg(const struct args *args, const struct reader *r, struct span *ret, struct error *err);
 
 /*
+ * When such a moment was, in that time; `option`, which named it, is for messages. -1 with a message: it is none, or
+ * the trace does not have it.
+ */
+int moment_find(const struct trace_arg *t, const struct span *boot, const char *option, const char *text,
+		uint64_t *ret, struct error *err);
+
+/*
  * Where --at, --from or --to is no time but such a moment, put the time in its place. The trace is the first operand.
- * -1 with a message: it is none, or the trace does not have it. --boot sets those of --from and --to that are not
- * given, where they take a time.
+ * With --boot moments are that boot's, and times that are not given, or reach out of it, its begin and end. -1 with a
+ * message: it is no moment, or the trace does not have it, or it is not of that boot.
  */
 int moments_resolve(struct args *args, struct error *err);
 

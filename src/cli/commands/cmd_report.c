@@ -100,6 +100,7 @@ const struct command cmd_report = {
 	.examples = "  upto report trace.upto -o boot.html\n      a page about the boot\n",
 	.options = options,
 	.reads_all = true,
+	.for_programs = true,
 	.needs = "facts",
 	.min_operands = 1,
 	.max_operands = 1,

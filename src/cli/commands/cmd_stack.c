@@ -179,8 +179,8 @@ static int run(const struct args *args, struct error *err)
 
 	if (arg_time(args, "at", &at, err) < 0)
 		return EXIT_USAGE;
-	if (arg(args, "deepest") && (arg(args, "at") || arg(args, "running")))
-		return error_set(err, "--deepest goes without --at and --running"), EXIT_USAGE;
+	if (arg(args, "deepest") && (arg(args, "at") || arg(args, "boot") || arg(args, "running")))
+		return error_set(err, "--deepest goes without --at, --boot and --running"), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	if (!arg(args, "at") && !arg(args, "deepest") && moment_trigger(&t, &at))
@@ -216,6 +216,7 @@ out:
 
 static const struct option options[] = {
 	{ 0, "at", "TIME", "guest time: 1.5s; " MOMENT_NAMES " (default: the end)" },
+	BOOT_OPTION,
 	{ 'p', "pid", "PID", "only this thread, or those of that name" },
 	{ 0, "deepest", NULL, "when a kernel stack was used farthest down: that stack, then" },
 	{ 0, "running", NULL, "only threads that a vCPU runs" },

@@ -192,7 +192,8 @@ static int show(const struct args *args, const struct answer *a, struct error *e
 }
 
 /* The first entry of a function. */
-static int find_entry(struct trace_arg *t, const char *what, struct milestone *ret, struct error *err)
+static int find_entry(struct trace_arg *t, const char *what, const struct span *boot, struct milestone *ret,
+		      struct error *err)
 {
 	const char *name = strncmp(what, "entry:", 6) ? what : what + 6;
 	struct entry entry;
@@ -203,7 +204,7 @@ static int find_entry(struct trace_arg *t, const char *what, struct milestone *r
 		return -1;
 	functions_prefer_kernel(&t->names, functions);
 	trace_arg_index(t);
-	found = entry_analyse(&t->session, functions, &entry, err);
+	found = entry_analyse(&t->session, functions, boot, &entry, err);
 	free(functions);
 	if (found > 0) {
 		*ret = (struct milestone){ .ns = entry.ns, .thread = entry.stack };
@@ -215,6 +216,25 @@ static int find_entry(struct trace_arg *t, const char *what, struct milestone *r
 	return found > 0 ? 0 : -1;
 }
 
+/* What other commands take for --from and --to, and is no milestone: exec:NAME, kernel:FUNCTION, FUNCTION#2, end … */
+static bool is_condition(const char *what)
+{
+	if (!strncmp(what, "log:", 4) || (!strncmp(what, "entry:", 6) && !strchr(what, '#')))
+		return false;
+	return !strcmp(what, "end") || !strcmp(what, "trigger") || strpbrk(what, ":#");
+}
+
+/* Whoever ran then. */
+static int find_time(const struct history *h, const char *option, const char *what, const struct span *boot,
+		     uint64_t ns, struct milestone *ret, struct error *err)
+{
+	if (ns < boot->from_ns || ns > boot->to_ns)
+		return error_set(err, "--%s %s: not in that boot", option, what);
+	if (!milestone_at(h, ns, ret))
+		return error_set(err, "--%s %s: the trace ends at %.6f s", option, what, (double)h->end_ns / 1e9);
+	return 0;
+}
+
 /* A time, or the name of a moment. */
 static int find_moment(const struct args *args, struct trace_arg *t, const struct history *h, const char *option,
 		       const struct span *boot, struct milestone *ret, struct error *err)
@@ -223,15 +243,18 @@ static int find_moment(const struct args *args, struct trace_arg *t, const struc
 	struct error ignored;
 	uint64_t ns;
 
-	if (arg_time(args, option, &ns, &ignored) == 0) {
-		if (!milestone_at(h, ns, ret))
-			return error_set(err, "--%s %s: the trace ends at %.6f s", option, what,
-					 (double)h->end_ns / 1e9);
-		return 0;
-	}
+	if (arg_time(args, option, &ns, &ignored) == 0)
+		return find_time(h, option, what, boot, ns, ret, err);
 	if (milestone_find(h, &t->names, &t->threads, what, boot, ret))
 		return 0;
-	if (strncmp(what, "log:", 4) && find_entry(t, what, ret, err) == 0)
+	if (is_condition(what)) {
+		if (moment_find(t, boot, option, what, &ns, err) < 0 ||
+		    find_time(h, option, what, boot, ns, ret, err) < 0)
+			return -1;
+		snprintf(ret->name, sizeof ret->name, "%s", what);
+		return 0;
+	}
+	if (strncmp(what, "log:", 4) && find_entry(t, what, boot, ret, err) == 0)
 		return 0;
 	if (!strncmp(what, "entry:", 6))
 		return error_prefix(err, "--%s %s", option, what);
@@ -325,7 +348,7 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	{ 0, "until", "WHAT",
-	  "up to when: init, login, host, poweroff, panic; a program, initcall, module, unit or function; log:TEXT; 2.5s" },
+	  "up to when: init, login, host, poweroff, panic; a program, initcall, module, unit, function; log:TEXT …; 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
 	BOOT_OPTION,
 	{ 0, "without", "WHAT",

@@ -308,13 +308,20 @@ static int build_argv(const struct recording *rec, struct recorded *s, struct er
 }
 
 static volatile pid_t child;
+static struct stats *volatile child_stats;
 
 /* Ask the guest to stop. The recorder then writes the end of the trace. */
+static void ask_to_end(pid_t pid, struct stats *stats)
+{
+	stats->end_asked = 1;
+	kill(pid, SIGTERM);
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
 	if (child > 0)
-		kill(child, SIGTERM);
+		ask_to_end(child, child_stats);
 }
 
 static void catch_signals(struct sigaction before[END_SIGNALS])
@@ -399,6 +406,7 @@ static int start(const struct recording *rec, struct recorded *s, struct error *
 		fprintf(stderr, "upto: %s: %s\n", s->argv[0], strerror(errno));
 		_exit(127);
 	}
+	child_stats = s->stats;
 	child = s->pid;
 	catch_signals(s->signals);
 	return 0;
@@ -415,7 +423,7 @@ static void look_beside(const struct recording *rec, const struct recorded *s)
 	if (s->stats->begun)
 		beside_start(rec->beside, rec->output);
 	if (beside_has_ended(rec->beside) && !rec->beside->failed && child)
-		kill(s->pid, SIGTERM);
+		ask_to_end(s->pid, s->stats);
 }
 
 static void status_line(const struct recording *rec, const struct stats *st, const struct stats *before)
@@ -494,9 +502,26 @@ static void print_learning(const struct stats *st)
 			(double)st->learn_ns / 1e6);
 }
 
-static void tell_faults(const struct recording *rec, const struct stats *st, bool killed)
+/* "was killed (SIGKILL)", "crashed (SIGSEGV)", of a recorder that could not write the end */
+static void put_how_qemu_ended(int killed_by, struct buf *out)
+{
+	static const int crashes[] = { SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE };
+	bool crashed = false;
+
+	for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+		crashed |= killed_by == crashes[i];
+	if (killed_by)
+		buf_printf(out, "%s (SIG%s)", crashed ? "crashed" : "was killed",
+			   sigabbrev_np(killed_by) ? sigabbrev_np(killed_by) : "RT");
+	else
+		buf_printf(out, "ended on its own");
+}
+
+/* `killed_by`: the signal that ended QEMU; 0: none did */
+static void tell_faults(const struct recording *rec, const struct stats *st, int killed_by)
 {
 	const char *start = arg(rec->args, "start");
+	struct buf how = { 0 };
 
 	/* what a killed one was saying may lack its end */
 	for (size_t at = 0, n; at < sizeof st->says && (n = strcspn(st->says + at, "\n")); at += n + 1)
@@ -509,9 +534,11 @@ static void tell_faults(const struct recording *rec, const struct stats *st, boo
 		fprintf(stderr,
 			"upto: %s: cut short: %s; the %" PRIu64 " events before are whole, %" PRIu64 " were lost\n",
 			rec->output, strerror(st->write_error), st->events - st->lost, st->lost);
-	else if (!st->finished)
-		fprintf(stderr, "upto: %s: cut short: QEMU %s; what was written before is whole\n", rec->output,
-			killed ? "was killed" : "ended on its own");
+	put_how_qemu_ended(killed_by, &how);
+	if (!st->write_error && !st->finished)
+		fprintf(stderr, "upto: %s: cut short: QEMU %.*s; what was written before is whole\n", rec->output,
+			(int)how.len, (char *)how.data);
+	buf_free(&how);
 	if (st->limits)
 		fprintf(stderr,
 			"upto: %s: %" PRIu64
@@ -760,7 +787,7 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 			  s->stats->hopeless);
 		return EXIT_FAILED;
 	}
-	tell_faults(rec, s->stats, r > 128);
+	tell_faults(rec, s->stats, s->killed_by);
 	if (s->stats->finished && !s->stats->write_error) {
 		add_file_symbols(rec, &s->folders, &files);
 		if (s->stats->learnt)

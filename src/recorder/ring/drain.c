@@ -567,6 +567,8 @@ static void put_end(void)
 	meta_put_u64(&lines, "events", drain.events - lost - (uint64_t)hold_forgotten());
 	meta_put_u64(&lines, "lost", lost + unwatched);
 	meta_put_u64(&lines, "finished", (uint64_t)time(NULL));
+	if (recorder.stats->end_asked)
+		meta_put_u64(&lines, "end_asked", 1);
 	meta_put_u64(&lines, "late_arrivals", recorder.late_arrivals);
 	meta_put_u64(&lines, "odd_clocks", drain.odd_clocks.n);
 	if (drain.odd_clocks.n)
