@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -187,6 +188,13 @@ CASES = [
      'while (has_key(@m, (1, "x")) && $k < 30000) { $k++; } printf("%d", $k); clear(@m); }', "30000@all: 21000\n\n@n: 1\n@o: 21000\n"),
     ('BEGIN { $r = (a=1, b="x"); printf("%d %d %d", $r == (a=1, b="x"), $r != (a=2, b="x"), $r.1 == "x"); }', "1 1 1"),
     ('BEGIN { @ = tseries(5, 1s, 2); zero(@); }', "@:\n<no data>\n\n"),
+    # what has no sign keeps it where it meets what has one, but for what is shifted by it
+    ('BEGIN { print(cpu - 1); print((cpu - 1) > 5); print((cpu - 8) / 8 > 0); $p = cpu - 16; $p >>= 60; print($p); print((cpu - 16) >> 60); print(-16 >> (cpu + 1)); @a = cpu - 2; }',
+     "18446744073709551615\n1\n1\n15\n15\n-8\n@a: 18446744073709551614\n"),
+    ('BEGIN { printf("[%16p] [%-8p] [%p] %c%s|", 255, 16, 255, 27, "\\x1b[31m\\xc2\\x9b"); }', "[            0xff] [0x10    ] [0xff] \\x1b\\x1b[31m\\xc2\\x9b|"),
+    # longer than any buffer
+    ('macro long() { "' + "x" * 3000 + '" } BEGIN { printf("%-6s|", long); }', "x" * 3000 + "|"),
+    ('BEGIN { printf("begin "); }\n#define ONE 1\n#include <linux/fs.h>\nEND { printf("%d", ONE); }\n#define TWO 2\n', "begin 1"),
     ('BEGIN { @h = hist(-1); @h = hist(1024); }', "@h: \n" + "(..., 0)" + " " * 15 + "1 |" + "@" * 52 + "|\n" + "".join(
         f"{h:<16}{0:>8} |{'':<52}|\n" for h in ["[0]", "[1]", *(f"[{1 << i}, {'1K' if i == 9 else 2 << i})" for i in range(1, 10))]) +
      f"{'[1K, 2K)':<16}{1:>8} |{'@' * 52}|\n\n"),
@@ -310,6 +318,15 @@ def test_exit_code():
 
 
 WRONG = [
+    # types that would have themselves in them, or grow with each line
+    ("kprobe:vfs_read { @y[uid] = 1; for ($b : @y) { @y[$b] = 1; } }", 1, 32, "the tuple would have itself in it"),
+    ("kprobe:vfs_read { $a = uid; $a = (1, $a); }", 1, 34, "the tuple would have itself in it"),
+    ("BEGIN { $a0 = (1, 1); " + " ".join(f"$a{i} = ($a{i - 1}, $a{i - 1});" for i in range(1, 60)) + " }", 1, None, "more than 1000 parts"),
+    ("BEGIN { $b = " + "{ $a = " * 60 + "1" + (" + 1" * 199 + "; 1 }") * 60 + "; }", 1, None, "nested too deep"),
+    ("BEGIN { @ = lhist(1, -9223372036854775808, 5, 1); }", 1, 13, "at least 0"),
+    ("tracepoint:skb:kfree_skb { @[((struct sk_buff *)args.skbaddr)->len] = count(); }", 1, None, "what a tracepoint's number leads to is not recorded"),
+    ("tracepoint:syscalls:sys_enter_execve { printf(\"%d\", uid); join(args.argv); }", 1, None, "join() goes without"),
+    ("kprobe:vfs_nonono, kprobe:vfs_never { }", 1, 1, "the trace has no function vfs_nonono"),
     ("kprobe:vfs_raed { }", 1, 1, "did you mean vfs_read"),
     ("BEGIN { printf(\"%d\", comm); }", 1, 22, "%d prints a number; this is a text: %s"),
     ("BEGIN { @x = cuont(); }", 1, 14, "no function cuont(): did you mean count()?"),
@@ -568,7 +585,8 @@ def test_ways(tmp_path):
     ended = 'kprobe:vfs_open { if (++@n == 20) { printf("%d", nsecs); exit(); } } END { printf("%d", nsecs); }'
     timed = 'interval:ms:70 { @t = count(); printf("%d", nsecs); } kprobe:path_mount { printf("%d %d", nsecs, @t); }'
     compared = 0
-    for program in (seldom, often, ended, timed):
+    modes = 'kprobe:kmem_cache_alloc* { @[usermode, cpu] = count(); @n++; if (@n % 500 == 0) { printf("%d %d", nsecs, usermode); } } software:page-faults { @f[usermode] = count(); }'
+    for program in (seldom, often, ended, timed, modes.partition(" software")[0]):
         # a probe that is timed on each vCPU has all of the trace replayed, and this one says nothing
         want = answer(program + " profile:s:100000 { }", trace)
         # the first of the others makes the index, the second has it
@@ -584,6 +602,60 @@ def test_ways(tmp_path):
             want = answer(program + " profile:s:100000 { }", trace, *part)
             assert answer(program, trace, *part) == want and (want or part[0] == "--to"), (program, part, want)
     return f"{compared} lines"
+
+
+def test_passed_over():
+    """Of a handler's probes those that are nowhere are said to be, and the others fire."""
+    trace = recording("6.12", 1)[0]
+    p = run(UPTO, "run", "-e", "kprobe:vfs_open,\nkprobe:vfs_nonono, kprobe:vfs_read { @[probe] = count(); }", trace)
+    want = {f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", trace)["functions"] if f["function"] in ("vfs_open", "vfs_read")}
+    assert dict(re.findall(rb"@\[kprobe:(\w+)\]: (\d+)", p.stdout)) == {k.encode(): str(n).encode() for k, n in want.items()} and len(want) == 2, p.stdout
+    assert p.stdout.startswith(b"Attaching 2 probes...") and p.stderr == b"upto: -e:2:1: the trace has no function vfs_nonono: did you mean vfs_open: passed over\n", p.stderr
+
+
+def test_output():
+    """What a program prints takes no memory, however much it is."""
+    program = "BEGIN { for ($i : 0..100) { @b[$i] = lhist(0, 0, 1000, 1); @b[$i] = lhist(999, 0, 1000, 1); } for ($j : 0..60) { print(@b); } }"
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
+    with subprocess.Popen([UPTO, "run", "-e", program, base(2)], stdout=subprocess.PIPE, preexec_fn=limit) as p:
+        size = sum(len(block) for block in iter(lambda: p.stdout.read(1 << 20), b""))
+    assert p.returncode == 0 and size > 60 * 100 * 70000, (p.returncode, size)
+
+
+@pytest.mark.weight(14)
+def test_casts(tmp_path):
+    """A cast says how much is read and whether it has a sign; fexit knows the kernel's type of a result, kretprobe does not."""
+    program = str(tmp_path / "casts.bt")
+    with open(program, "w") as f:
+        f.write("""
+kprobe:vfs_write { printf("w %s|%lu %lu %lu %lu %ld %s\\n", str(arg1, 16), *(uint32 *)arg1, *(uint8 *)arg1, ((uint64 *)arg1)[1], *(uint16 *)(arg1 + 6), ((int8 *)arg1)[1], str(arg1 + 4, 12)); }
+kprobe:vfs_open { $name = ((struct path *)arg0)->dentry->d_name; @named[$name.hash == ((struct path *)arg0)->dentry->d_name.hash, str($name.name)] = count(); }
+kprobe:vfs_open { @same[((struct dentry **)arg0)[1]->d_name.hash == ((struct path *)arg0)->dentry->d_name.hash, *(uint64 *)(arg0 + 8) == ((struct path *)arg0)->dentry] = count(); }
+fexit:vfs_statx { @stat[retval] = count(); }
+kretprobe:vfs_statx { @stat_raw[retval] = count(); }
+fexit:do_sys_openat2 /retval < 0/ { @open[retval] = count(); }
+kretprobe:do_sys_openat2 /retval < 0/ { @never = count(); }
+kretprobe:do_sys_openat2 /(int64)retval < 0/ { @cast[(int64)retval] = count(); }
+tracepoint:sched:sched_switch { @comm[args.prev_comm, args.prev_comm[0], args.next_comm[15]] = count(); }
+""")
+    trace = str(tmp_path / "casts.upto")
+    said = record(trace, qemu_args("6.12", initrd("6.12", "casts")), "-q", "-e", program).stdout.decode(errors="replace")
+    maps = {}
+    for name, key, value in re.findall(r"^@(\w+)\[(.*)\]: (\d+)$", said, re.M):
+        maps.setdefault(name, {})[key] = int(value)
+    writes = re.findall(r"^w ([ -~]{12,})\|(\d+) (\d+) (\d+) (\d+) (-?\d+) (.*)$", said, re.M)
+    for text, four, one, eight, two, second, behind in writes:
+        data = text.encode()
+        assert (int(four), int(one), int(two), int(second)) == (int.from_bytes(data[:4], "little"), data[0], int.from_bytes(data[6:8], "little"), data[1]), text
+        assert len(data) < 16 or int(eight) == int.from_bytes(data[8:], "little"), text
+        assert behind == text[4:], (text, behind)
+    assert list(maps["same"]) == ["1, 1"], maps["same"]
+    assert all(k.startswith("1, ") for k in maps["named"]) and "1, busybox" in maps["named"], maps["named"]
+    assert len(writes) > 2 and [w[0] for w in writes if w[0].startswith("abc")] == ["abcdefghijklmnop"], writes
+    assert maps["open"] == maps["cast"] and maps["open"]["-2"] and "@never:" not in said, maps
+    assert {int(k) & 0xffffffff: n for k, n in maps["stat"].items()} == {int(k): n for k, n in maps["stat_raw"].items()} and maps["stat"]["-2"] > 2, maps
+    assert len(maps["comm"]) > 3 and all(int(k.split(", ")[1]) == ord(k[0]) and k.endswith(", 0") for k in maps["comm"]), maps["comm"]
+    return f"{len(writes)} writes"
 
 
 def test_parts():
@@ -625,6 +697,9 @@ def test_story():
 def test_stacks():
     """kstack at a call is what calls --stack shows: the function, and who called it."""
     trace = recording("6.12", 1)[0]
+    # as values they stand further to the right, and no empty line is between them
+    shown = answer("kprobe:vfs_statx { @s[tid] = kstack(1); @k[kstack(1)] = tid; if (@n++ == 0) { print(kstack(1)); } }", trace)
+    assert re.fullmatch(r"\n        vfs_statx\+0\n\n@k\[\n    vfs_statx\+0\n\]: \d+\n@n: \d+\n(@s\[\d+\]: \n        vfs_statx\+0\n)+", shown), shown
     text = answer("kprobe:vfs_statx { @[kstack, comm] = count(); }", trace)
     stacks = re.findall(r"@\[\n((?:    .*\n)+), (.*)\]: (\d+)", text)
     assert stacks and sum(int(n) for _, _, n in stacks) == functions_of(trace)["vfs_statx"], text[:500]

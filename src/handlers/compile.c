@@ -100,7 +100,7 @@ static int put_binary(struct compiling *c, const struct node *node)
 			return -1;
 	/* what is compared as signed: only if both are, so that addresses are not negative */
 	code_add(c, bytes ? STEP_TEXTS : STEP_ARITHMETIC,
-		 node->list[0]->type.is_signed && node->list[1]->type.is_signed,
+		 type_signs(node->op, &node->list[0]->type, &node->list[1]->type),
 	    (size_t)node->op, 0, -1);
 	return 0;
 }
@@ -457,7 +457,9 @@ static int put_assignment(struct compiling *c, const struct node *node)
 		if (put_as(c, right, &c->c->types.variables[i].type) < 0)
 			return -1;
 		if (node->op)
-			code_add(c, STEP_ARITHMETIC, left->type.is_signed, (size_t)node->op, 0, -1);
+			code_add(c, STEP_ARITHMETIC,
+				 type_signs(node->op, &c->c->types.variables[i].type, &right->type),
+				 (size_t)node->op, 0, -1);
 		code_add(c, STEP_STORE, 0, i, 0, -1);
 		return 0;
 	}
@@ -474,7 +476,7 @@ static int put_assignment(struct compiling *c, const struct node *node)
 	else if ((is_read(right) ? put_field(c, right, right) : put_key(c, right, type)) < 0)
 		return -1;
 	if (node->op)
-		code_add(c, STEP_ARITHMETIC, type->is_signed, (size_t)node->op, 0, -1);
+		code_add(c, STEP_ARITHMETIC, type_signs(node->op, type, &right->type), (size_t)node->op, 0, -1);
 	code_add(c, STEP_SET, 0, i, 0, -2);
 	return 0;
 }

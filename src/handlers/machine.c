@@ -19,6 +19,7 @@ enum {
 #else
 	ROUNDS_MAX = 1 << 20, /* of all loops in one handler */
 #endif
+	ROUNDS_LOOK = 1 << 8, /* so often a loop looks whether the user has had enough */
 	TEXT_MAX = 1024,
 };
 
@@ -41,6 +42,15 @@ struct machine {
 	struct machine_losses losses;
 };
 
+/* What was printed, if it is enough for a write. */
+static void pass_on(void *machine)
+{
+	struct machine *m = machine;
+
+	if (sink_pass(&m->sink, &m->out, &m->err) < 0)
+		m->failed = m->over = true;
+}
+
 struct machine *machine_new(const struct script_code *code, const struct machine_options *options)
 {
 	struct machine *m = xcalloc(1, sizeof *m);
@@ -49,7 +59,7 @@ struct machine *machine_new(const struct script_code *code, const struct machine
 	m->code = code;
 	m->host = options->host;
 	m->sink = options->out;
-	m->printer = (struct printer){ &m->host, options->json, 4, &m->out };
+	m->printer = (struct printer){ &m->host, options->json, 8, &m->out, pass_on, m };
 	m->maps = xcalloc(t->n_maps + 1, sizeof *m->maps);
 	for (size_t i = 0; i < t->n_maps; i++)
 		m->maps[i] = (struct script_map){
@@ -315,21 +325,23 @@ static struct value call(struct machine *m, const struct step *s, const struct v
 
 static void put_formatted(struct machine *m, const struct format_part *part, const struct value *v, struct buf *out)
 {
-	const struct printer deep = { &m->host, m->printer.json, 8, &m->out };
+	static const struct type text = { .kind = TYPE_TEXT };
 	uint64_t number = part->bytes ? cast(v->n, part->bytes, part->is_signed) : v->n;
-	char text[TEXT_MAX * 2];
 
 	m->scratch.len = 0;
-	if (part->is_text) {
-		printer_put_value(&deep, &part->type, v, &m->scratch);
-	} else if (part->is_char) {
-		buf_put_u8(&m->scratch, (uint8_t)v->n);
-	} else {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral" /* format_parse() has checked it */
-		snprintf(text, sizeof text, part->spec, (unsigned long long)number);
-#pragma GCC diagnostic pop
-		buf_put(out, text, strlen(text));
+	if (part->is_text) {
+		printer_put_value(&m->printer, &part->type, v, &m->scratch);
+	} else if (part->is_char) {
+		uint8_t letter = (uint8_t)v->n;
+
+		printer_put_value(&m->printer, &text, &(struct value){ .n = 1, .p = &letter }, &m->scratch);
+	} else {
+		if (part->is_pointer)
+			buf_printf(out, part->spec, (void *)(uintptr_t)number);
+		else
+			buf_printf(out, part->spec, (unsigned long long)number);
 		return;
 	}
 	if (!strcmp(part->spec, "%s")) {
@@ -337,17 +349,8 @@ static void put_formatted(struct machine *m, const struct format_part *part, con
 		return;
 	}
 	buf_put_u8(&m->scratch, 0);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	snprintf(text, sizeof text, part->spec, (char *)m->scratch.data);
+	buf_printf(out, part->spec, (char *)m->scratch.data);
 #pragma GCC diagnostic pop
-	buf_put(out, text, strlen(text));
-}
-
-static void pass_on(struct machine *m)
-{
-	if (sink_pass(&m->sink, &m->out, &m->err) < 0)
-		m->failed = m->over = true;
 }
 
 static void print_format(struct machine *m, const struct text_format *f, const struct value *values)
@@ -527,9 +530,11 @@ static struct value *run_rare(struct machine *m, const struct step *s, struct va
 		return top - 2;
 	case STEP_PRINT_ENTRY:
 		print_entry(m, s->a, &top[-1]);
+		pass_on(m);
 		return top - 1;
 	case STEP_PRINT:
 		printer_put_line(&m->printer, &m->code->list[s->a], &top[-1]);
+		pass_on(m);
 		return top - 1;
 	case STEP_PRINTF:
 		print_format(m, &m->code->formats[s->a], top - s->n);
@@ -565,6 +570,13 @@ static struct value *run_rare(struct machine *m, const struct step *s, struct va
 		*top = call(m, s, top);
 		return top + 1;
 	}
+}
+
+/* Has the user had enough of the program, or nobody reads any more what it prints? */
+static bool is_enough(struct machine *m)
+{
+	m->over |= m->host.is_enough && m->host.is_enough(m->host.context);
+	return m->over;
 }
 
 static void run(struct machine *m, size_t at)
@@ -645,6 +657,8 @@ static void run(struct machine *m, size_t at)
 				m->losses.loops++;
 				return;
 			}
+			if (rounds % ROUNDS_LOOK == 0 && is_enough(m))
+				return;
 			at = s->n;
 			break;
 		case STEP_GET:

@@ -21,6 +21,8 @@ struct machine_host {
 	void (*put_symbol)(void *context, uint64_t address, bool user, struct buf *out);
 	/* 0: there is no such function. */
 	uint64_t (*address)(void *context, const char *function);
+	/* Does the user want no more of it? NULL: nobody says so. */
+	bool (*is_enough)(void *context);
 	/* The wall clock's ns where the guest began; times are printed as it goes on from there. */
 	uint64_t began_ns;
 	void *context;

@@ -40,6 +40,14 @@ int parser_accept(struct parser *s, int sign, bool *ret)
 typedef struct node *parse_word(struct parser *s, struct node *node);
 
 static struct node *parse_statement(struct parser *s);
+static const char *skip_c(struct script *p, const char *at);
+
+/* Go to the next word behind a handler, past what is C. */
+static int pass_c(struct parser *s)
+{
+	s->behind = s->word.at + s->word.len;
+	return word_at(s->script, skip_c(s->script, s->behind), &s->word, s->err);
+}
 
 /* A block, or one statement. */
 static struct node *parse_body(struct parser *s)
@@ -173,6 +181,7 @@ static struct node *parse_place(struct parser *s)
 		node->len = (size_t)(s->word.at + s->word.len - node->at);
 		if (parser_expect(s, ']', "] behind the key") < 0)
 			return NULL;
+		parser_set_height(s, node);
 	}
 	return node;
 }
@@ -194,9 +203,12 @@ static struct node *parse_let(struct parser *s, struct node *node)
 	if (!value)
 		return node;
 	set->list[1] = cast->list[0] = parse_expression(s);
+	if (!cast->list[0])
+		return NULL;
+	parser_set_height(s, cast);
 	if (typed)
 		set->list[1] = cast;
-	return cast->list[0] ? set : NULL;
+	return set;
 }
 
 static const struct statement {
@@ -298,7 +310,7 @@ static struct node *parse_compound(struct parser *s, const char *sign, int op, s
 	return parser_next(s) < 0 || !(node->list[1] = parse_expression(s)) ? NULL : node;
 }
 
-static struct node *parse_statement(struct parser *s)
+static struct node *parse_any_statement(struct parser *s)
 {
 	const char *at = s->word.at, *sign;
 	size_t len = s->word.len;
@@ -320,6 +332,15 @@ static struct node *parse_statement(struct parser *s)
 			return parse_compound(s, sign, op, len);
 	}
 	return parse_assignment(s);
+}
+
+static struct node *parse_statement(struct parser *s)
+{
+	struct node *node = parse_any_statement(s);
+
+	if (node)
+		parser_set_height(s, node);
+	return node;
 }
 
 static bool has_block(const struct node *node)
@@ -355,7 +376,7 @@ static int fill_block(struct parser *s, struct node *block)
 			return parser_unexpected(s, "; or } behind a statement");
 	}
 	block->number = !ended && block->n && block->list[block->n - 1]->kind == NODE_DO;
-	return parser_next(s);
+	return s->depth == 1 && !s->use ? pass_c(s) : parser_next(s);
 }
 
 struct node *parse_block(struct parser *s)
@@ -367,7 +388,10 @@ struct node *parse_block(struct parser *s)
 		return script_error(s->script, s->word.at, 1, s->err, "nested too deep"), NULL;
 	r = parser_expect(s, '{', "{ in front of what is done") < 0 ? -1 : fill_block(s, block);
 	s->depth--;
-	return r < 0 ? NULL : block;
+	if (r < 0)
+		return NULL;
+	parser_set_height(s, block);
+	return block;
 }
 
 struct node *parse_value_block(struct parser *s)
@@ -385,10 +409,6 @@ struct node *parse_value_block(struct parser *s)
 		return value;
 	block->kind = NODE_VALUE;
 	block->list[block->n - 1] = value;
-	for (size_t i = 0; i < block->n; i++)
-		if (block->list[i]->height >= block->height)
-			block->height = block->list[i]->height + 1;
-	s->too_high |= block->height > SCRIPT_HEIGHT_MAX;
 	return block;
 }
 
@@ -415,7 +435,12 @@ static int parse_handler(struct parser *s)
 	p->handlers = array_grow(p->handlers, p->n_handlers, &p->cap, sizeof *p->handlers);
 	h = &p->handlers[p->n_handlers++];
 	*h = (struct handler){ 0 };
-	return parse_places(s, h) < 0 || parse_predicate(s, h) < 0 || !(h->body = parse_block(s)) ? -1 : 0;
+	if (parse_places(s, h) < 0 || parse_predicate(s, h) < 0)
+		return -1;
+	h->body = parse_block(s);
+	if (h->body && s->too_high) /* it ended with the program's last word */
+		return script_error(p, h->body->at, 1, s->err, "nested too deep");
+	return h->body ? 0 : -1;
 }
 
 enum { DEFINES_MAX = 4096 };
@@ -514,7 +539,7 @@ static const char *skip_structure(struct script *p, const char *at)
 	return at;
 }
 
-/* What stands before the handlers and is C. */
+/* What stands before handlers, or between them, and is C. */
 static const char *skip_c(struct script *p, const char *at)
 {
 	const char *before;

@@ -10,14 +10,19 @@ enum { PARTS_MAX = 64 };
 
 static struct node *parse_unary(struct parser *s);
 
-/* It reaches up to the last word that was passed, and has all its parts. */
-static void set_end(struct parser *s, struct node *node)
+void parser_set_height(struct parser *s, struct node *node)
 {
-	node->len = (size_t)(s->behind - node->at);
 	for (size_t i = 0; i < node->n; i++)
 		if (node->list[i] && node->list[i]->height >= node->height)
 			node->height = node->list[i]->height + 1;
 	s->too_high |= node->height > SCRIPT_HEIGHT_MAX;
+}
+
+/* It reaches up to the last word that was passed, and has all its parts. */
+static void set_end(struct parser *s, struct node *node)
+{
+	node->len = (size_t)(s->behind - node->at);
+	parser_set_height(s, node);
 }
 
 /* How strongly it binds, as in C; 0: it is no operator between two. */
@@ -128,7 +133,7 @@ static bool begins_cast(struct parser *s)
 /* "unsigned long *", "struct sock *", without the parentheses */
 int parse_type(struct parser *s, struct type *ret)
 {
-	bool is_structure = word_is_name(&s->word, "struct") || word_is_name(&s->word, "union"), pointer = false, more;
+	bool is_structure = word_is_name(&s->word, "struct") || word_is_name(&s->word, "union"), pointer, more;
 	bool is_unsigned = word_is_name(&s->word, "unsigned"), is_bool = word_is_name(&s->word, "bool");
 	int size = 8;
 
@@ -155,13 +160,15 @@ int parse_type(struct parser *s, struct type *ret)
 	do {
 		if (parser_accept(s, '*', &more) < 0)
 			return -1;
-		pointer |= more;
+		ret->stars += more;
 	} while (more);
+	pointer = ret->stars;
 	if (is_structure && !pointer)
 		return parser_unexpected(s, "* behind a structure's name: a cast is to a pointer");
 	ret->kind = pointer ? TYPE_POINTER : TYPE_NUMBER;
 	ret->is_bool = is_bool && !pointer;
 	ret->is_signed = !pointer && size < 0 && !is_unsigned;
+	ret->to_signed = pointer && size < 0 && !is_unsigned;
 	ret->size = (unsigned)(size < 0 ? -size : size);
 	return 0;
 }

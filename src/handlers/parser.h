@@ -38,6 +38,9 @@ int parse_type(struct parser *s, struct type *ret);
 /* The variable or map that comes next, not passed yet. */
 struct node *parser_place(struct parser *s);
 
+/* It has all its parts: what is too high is an error at the next word. */
+void parser_set_height(struct parser *s, struct node *node);
+
 /* NULL: *s->err is set. */
 struct node *parse_expression(struct parser *s);
 struct node *parse_block(struct parser *s);

@@ -25,29 +25,54 @@ static void put_tuple(const struct printer *p, const struct type *type, const st
 	}
 }
 
-/* A guest's text must not steer the user's terminal. */
-static void put_guest_text(const struct printer *p, const struct value *v, struct buf *out)
+/* Of one in UTF-8 that has several bytes; else 1. */
+static unsigned character_length(const uint8_t *at, size_t left, uint32_t *ret)
 {
-	for (size_t i = 0; i < v->n; i++)
-		if (p->json || (v->p[i] >= ' ' && v->p[i] != 0x7f) || v->p[i] == '\n' || v->p[i] == '\t')
-			buf_put_u8(out, v->p[i]);
-		else
-			buf_printf(out, "\\x%02x", v->p[i]);
+	enum { LONGEST = 4 };
+	char text[LONGEST + 1] = { 0 };
+	unsigned n;
+
+	*ret = *at;
+	if (*at < 0x80)
+		return 1;
+	memcpy(text, at, left < LONGEST ? left : LONGEST);
+	n = utf8_decode(text, ret);
+	return n ? n : 1;
+}
+
+/* What the guest has called something: it may not steer a terminal. JSON is quoted where it is put. */
+static void put_shown(const struct printer *p, const uint8_t *text, size_t len, struct buf *out)
+{
+	unsigned n;
+
+	for (size_t i = 0; i < len; i += n) {
+		uint32_t c;
+		bool harmless;
+
+		n = character_length(text + i, len - i, &c);
+		harmless = c == '\n' || c == '\t' || ((n > 1 || c < 0x80) && !utf8_is_control(c));
+		if (p->json || harmless)
+			buf_put(out, text + i, n);
+		for (unsigned k = 0; !p->json && !harmless && k < n; k++)
+			buf_printf(out, "\\x%02x", text[i + k]);
+	}
 }
 
 void printer_put_value(const struct printer *p, const struct type *type, const struct value *v, struct buf *out)
 {
+	struct buf text = { 0 };
+
 	switch (type->kind) {
 	case TYPE_TEXT:
-		put_guest_text(p, v, out);
+		put_shown(p, v->p, v->n, out);
 		return;
 	case TYPE_NAME:
-		p->host->put_name(p->host->context, v->n, out);
-		return;
+		p->host->put_name(p->host->context, v->n, &text);
+		break;
 	case TYPE_KSTACK:
 	case TYPE_USTACK:
-		p->host->put_stack(p->host->context, v->n, p->indent, out);
-		return;
+		p->host->put_stack(p->host->context, v->n, p->indent, &text);
+		break;
 	case TYPE_TUPLE:
 		buf_printf(out, type->names ? "{ " : "(");
 		put_tuple(p, type, v, ", ", out);
@@ -62,21 +87,8 @@ void printer_put_value(const struct printer *p, const struct type *type, const s
 		else
 			buf_printf(out, "%" PRIu64, v->n);
 	}
-}
-
-/* Of one in UTF-8 that has several bytes; else 1. */
-static unsigned character_length(const uint8_t *at, size_t left)
-{
-	enum { LONGEST = 4 };
-	char text[LONGEST + 1] = { 0 };
-	uint32_t ignored;
-	unsigned n;
-
-	if (*at < 0x80)
-		return 1;
-	memcpy(text, at, left < LONGEST ? left : LONGEST);
-	n = utf8_decode(text, &ignored);
-	return n ? n : 1;
+	put_shown(p, text.data, text.len, out);
+	buf_free(&text);
 }
 
 /* In JSON, a text between quotes. */
@@ -86,7 +98,8 @@ static void put_quoted(struct buf *out, const void *text, size_t len)
 
 	buf_put_u8(out, '"');
 	for (size_t i = 0; i < len; i++) {
-		unsigned n = character_length(s + i, len - i);
+		uint32_t ignored;
+		unsigned n = character_length(s + i, len - i, &ignored);
 
 		if (n > 1) {
 			buf_put(out, s + i, n);
@@ -151,10 +164,13 @@ static void put_json_value(const struct printer *p, const struct type *type, con
 static void put_key(const struct printer *p, const struct script_map *m, const struct map_entry *e, const char *between,
 		    struct buf *out)
 {
+	struct printer of_keys = *p;
+
+	of_keys.indent = 4;
 	if (m->key.kind == TYPE_TUPLE && !m->key.names)
-		put_tuple(p, &m->key, &e->key, between, out);
+		put_tuple(&of_keys, &m->key, &e->key, between, out);
 	else
-		printer_put_value(p, &m->key, &e->key, out);
+		printer_put_value(&of_keys, &m->key, &e->key, out);
 }
 
 /* 1024 → "1K"; of lhist() only what is a multiple */
@@ -305,7 +321,8 @@ static void put_entry(const struct printer *p, const struct script_map *m, const
 	} else {
 		put_sums(p, m, e, div);
 	}
-	buf_put_u8(p->out, '\n');
+	if (m->value.kind != TYPE_KSTACK && m->value.kind != TYPE_USTACK) /* the last frame's line has ended */
+		buf_put_u8(p->out, '\n');
 }
 
 /* bpftrace has a line's end behind all entries of these, of histograms behind each, and for other maps that are empty.
@@ -360,6 +377,7 @@ static void put_json_map(const struct printer *p, const struct script_map *m, st
 			buf_printf(p->out, ": ");
 		}
 		put_json_number(p, m, list[i], last, div);
+		p->pass_on(p->context);
 	}
 	buf_printf(p->out, "%s}}\n", m->has_key ? "}" : "");
 	buf_free(&key);
@@ -374,8 +392,10 @@ void printer_put_map(const struct printer *p, const struct script_map *m, uint64
 	if (p->json) {
 		put_json_map(p, m, list + first, m->live - first, (int64_t)div > 0 ? (int64_t)div : 1);
 	} else {
-		for (size_t i = first; i < m->live; i++)
+		for (size_t i = first; i < m->live; i++) {
 			put_entry(p, m, list[i], last, (int64_t)div > 0 ? div : 1);
+			p->pass_on(p->context);
+		}
 		if (first == m->live ? !is_histogram(m) && !is_series(m) : is_average(m))
 			buf_put_u8(p->out, '\n');
 	}

@@ -8,8 +8,10 @@
 struct printer {
 	const struct machine_host *host;
 	bool json;
-	unsigned indent; /* of a stack's lines: bpftrace has 4 in maps, 8 in printf() */
+	unsigned indent; /* of a stack's lines: bpftrace has 4 in keys, 8 elsewhere */
 	struct buf *out;
+	void (*pass_on)(void *context); /* what is in `out`, if that is enough for a write: called after each entry */
+	void *context;
 };
 
 /* Append a value as text. */

@@ -2,9 +2,11 @@
 #include "reads.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "arch/syscall_fields.h"
+#include "base/alloc.h"
 #include "probes/probe_code.h"
 #include "syscall_places.h"
 
@@ -72,12 +74,27 @@ static bool is_argument(const struct node *node)
 	       node->list[0]->number == BUILTIN_ARGS;
 }
 
+/* What the node points to by a cast to a pointer to numbers, "(uint32 *)arg1", or to pointers; NULL: it is no such. */
+static const struct type *cast_to_numbers(struct reads *r, const struct node *node)
+{
+	node = node->kind == NODE_VARIABLE ? stands_for(r, node) : node;
+	return node && node->kind == NODE_CAST && node->type.kind == TYPE_POINTER && node->type.size &&
+			       (!node->type.structure || node->type.stars > 1)
+		       ? &node->type
+		       : NULL;
+}
+
 /* What an address leads to: a system call's argument, as its tracepoint's format has it, or what a map keeps. */
 static const char *structure_of(struct reads *r, const struct node *node)
 {
 	if (place_of(r)->call && is_argument(node))
 		return syscall_structure(node->text);
 	node = node->kind == NODE_VARIABLE ? stands_for(r, node) : node;
+	if (node && (node->kind == NODE_INDEX || (node->kind == NODE_UNARY && node->op == '*'))) {
+		const struct type *type = cast_to_numbers(r, node->list[0]); /* ((struct page **)arg1)[0] */
+
+		return type && type->stars == 2 ? type->structure : NULL;
+	}
 	return node && node->kind == NODE_MAP ? structure_of_map(r, node) : NULL;
 }
 
@@ -92,8 +109,11 @@ static bool put_base(struct reads *r, const struct node *of, unsigned links, str
 		buf_printf(out, "((%s*)", structure);
 	if (!put(r, of, links, out))
 		return false;
-	buf_printf(out, "%s", structure ? ")" : "");
-	return true;
+	if (structure) {
+		buf_printf(out, ")");
+		r->type[0] = '\0';
+	}
+	return !r->type[0]; /* numbers lead nowhere */
 }
 
 static bool put_member(struct reads *r, const struct node *node, unsigned links, struct buf *out)
@@ -154,6 +174,42 @@ static bool put_call(struct reads *r, const struct node *node, unsigned links, s
 	       put(r, node->list[0], links, out);
 }
 
+/* A register, and so many bytes behind what it has: arg1, (uint64 *)(arg1 + 16). NULL: it is something else. */
+static const struct node *find_register(struct reads *r, const struct node *node, uint64_t *offset)
+{
+	for (unsigned i = 0; i < LINKS_MAX && node; i++) {
+		if (node->kind == NODE_CAST && node->type.kind == TYPE_POINTER) {
+			node = node->list[0];
+		} else if (node->kind == NODE_VARIABLE) {
+			node = stands_for(r, node);
+		} else if (node->kind == NODE_BINARY && node->op == '+' && node->list[1]->kind == NODE_NUMBER) {
+			*offset += node->list[1]->number;
+			node = node->list[0];
+		} else {
+			return node->kind == NODE_BUILTIN && node->number != BUILTIN_ARGS ? node : NULL;
+		}
+	}
+	return NULL;
+}
+
+/* Element `number` of what a cast makes of a register. False: it is no such. */
+static bool put_element(struct reads *r, const struct node *of, uint64_t number, struct buf *out)
+{
+	const struct type *type = cast_to_numbers(r, of);
+	unsigned size = !type ? 0 : type->stars > 1 ? 8 : type->size;
+	uint64_t offset = number * size;
+	const struct node *from = type ? find_register(r, of, &offset) : NULL;
+
+	if (!from || offset > INT32_MAX)
+		return false;
+	snprintf(r->type, sizeof r->type, ":%c%u", type->to_signed && type->stars == 1 ? 's' : 'u', 8 * size);
+	buf_printf(out, "+%" PRIu64 "(", offset);
+	if (!put_builtin(from, out))
+		return false;
+	buf_printf(out, ")");
+	return true;
+}
+
 /* What is at an address: *(kaddr("avenrun") + 8). Of pointers, their first element. */
 static bool put_pointed(struct reads *r, const struct node *node, unsigned links, struct buf *out)
 {
@@ -170,6 +226,8 @@ static bool put_pointed(struct reads *r, const struct node *node, unsigned links
 		buf_printf(out, ")");
 		return true;
 	}
+	if (cast_to_numbers(r, node->list[0]))
+		return put_element(r, node->list[0], 0, out);
 	if (!put_base(r, node->list[0], links, out))
 		return false;
 	buf_printf(out, "[0]");
@@ -244,6 +302,8 @@ static bool put(struct reads *r, const struct node *node, unsigned links, struct
 	case NODE_VARIABLE:
 		return put_variable(r, node, links, out);
 	case NODE_INDEX:
+		if (node->list[1]->kind == NODE_NUMBER && cast_to_numbers(r, node->list[0]))
+			return put_element(r, node->list[0], node->list[1]->number, out);
 		if (node->list[1]->kind != NODE_NUMBER || !put_base(r, node->list[0], links, out))
 			return false;
 		buf_printf(out, "[%" PRIu64 "]", node->list[1]->number);
@@ -330,5 +390,30 @@ bool reads_put_keep(struct reads *r, const struct node *map, const struct node *
 
 bool reads_put(struct reads *r, const struct node *node, struct buf *out)
 {
+	r->type[0] = '\0';
 	return put(r, node, 0, out);
+}
+
+bool reads_put_text(struct reads *r, const struct node *node, struct buf *out)
+{
+	uint64_t offset = 0;
+	const struct node *from = find_register(r, node, &offset);
+
+	if (from && offset && offset <= INT32_MAX) { /* str(arg1 + 4) */
+		buf_printf(out, "+%" PRIu64 "(", offset);
+		if (!put_builtin(from, out))
+			return false;
+		buf_printf(out, ")");
+		return true;
+	}
+	if (!reads_put(r, node, out))
+		return false;
+	if (r->type[0]) { /* the number is where the text is: str(*(uint64 *)arg1) */
+		cleanup_free char *address = xstrndup((const char *)out->data, out->len);
+
+		out->len = 0;
+		buf_printf(out, "+0(%s)", address);
+		r->type[0] = '\0';
+	}
+	return true;
 }

@@ -20,10 +20,13 @@ struct reads {
 	bool maps; /* what a map keeps may lead to more: its probe can ask what others have kept */
 	const struct node *touched[READS_MAPS]; /* the maps of which it does so */
 	size_t n_touched;
+	char type[8]; /* what the value is, if the program says so by a cast: ":u32"; "": it does not */
 };
 
-/* Append the value in a probe's words, without an end. False: it is none that a probe could read. */
+/* Append the value in a probe's words, without its type. False: it is none that a probe could read. */
 bool reads_put(struct reads *r, const struct node *node, struct buf *out);
+/* The same of an address, for the text that is there. `out` is empty. */
+bool reads_put_text(struct reads *r, const struct node *node, struct buf *out);
 
 /* Is it a call of what reads bytes by an argument of the handler's: buf(args.buf, 4)? */
 bool reads_call_takes_bytes(const struct node *call);

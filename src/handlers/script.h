@@ -37,6 +37,8 @@ struct type {
 	bool is_bool;          /* NUMBER of a cast: 0 or 1 */
 	unsigned size;         /* NUMBER: its bytes, if it was cast; 0: 8 */
 	const char *structure; /* POINTER: "sock"; NULL: none */
+	unsigned stars;        /* POINTER of a cast: 2 of "uint64 **"; `size` and to_signed: of what it leads to in the end */
+	bool to_signed;
 	struct type *fields;   /* TUPLE */
 	size_t n_fields;
 	const char *const *names; /* TUPLE: of its parts; NULL: they have none */
@@ -109,6 +111,13 @@ enum {
 	OP_ARROW,
 	OP_RANGE
 };
+
+/* Has what an operator makes of two numbers a sign? As with bpftrace: if both have one; of a shift, if the first has.
+ */
+static inline bool type_signs(int op, const struct type *a, const struct type *b)
+{
+	return a->is_signed && (b->is_signed || op == OP_SHIFT_LEFT || op == OP_SHIFT_RIGHT);
+}
 
 enum builtin {
 	BUILTIN_PID,

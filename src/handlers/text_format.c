@@ -65,8 +65,9 @@ static int parse_spec(const struct script *p, const struct node *node, const cha
 	part->type = value->type;
 	part->bytes = !strncmp(*at + options, "hh", 2) ? 1 : *(*at + options) == 'h' ? 2 : 0;
 	part->is_signed = letter == 'd' || letter == 'i';
+	part->is_pointer = letter == 'p';
 	if (letter == 'p')
-		snprintf(part->spec, sizeof part->spec, "0x%%%.*sllx", (int)options, *at);
+		snprintf(part->spec, sizeof part->spec, "%%%.*sp", (int)options, *at);
 	else
 		snprintf(part->spec, sizeof part->spec, "%%%.*s%s%c", (int)options, *at,
 			 part->is_text || part->is_char ? "" : "ll",

@@ -11,7 +11,7 @@ struct format_part {
 	size_t len;
 	char spec[16]; /* "%-16s", "%5llu": for one value of the C library's printf; "": none is behind the text */
 	bool is_text;  /* it takes a text: whatever the value is, as people read it */
-	bool is_char;
+	bool is_char, is_pointer;
 	unsigned bytes; /* of a number, by hh or h: so many of its bytes are printed; 0: all */
 	bool is_signed; /* … with their sign */
 	struct type type; /* of the value */

@@ -205,7 +205,7 @@ static int find_binary(struct typing *t, struct node *node)
 
 	if (typing_find(t, node->list[0]) < 0 || typing_find(t, node->list[1]) < 0)
 		return -1;
-	node->type = (struct type){ .kind = TYPE_NUMBER, .is_signed = a->is_signed || b->is_signed };
+	node->type = (struct type){ .kind = TYPE_NUMBER, .is_signed = type_signs(node->op, a, b) };
 	if (!t->last)
 		return 0;
 	if (((node->op == OP_AND || node->op == OP_OR) && is_asked(a) && is_asked(b)) || a->unsure || b->unsure)
@@ -237,7 +237,8 @@ static int find_tuple(struct typing *t, struct node *node)
 	for (size_t i = 0; i < node->n; i++) {
 		if (typing_find(t, node->list[i]) < 0)
 			return -1;
-		node->type.fields[i] = node->list[i]->type;
+		if (typing_set_part(t, node, &node->type, i, &node->list[i]->type) < 0)
+			return -1;
 		if (t->last && (!typing_is_known(&node->type.fields[i]) || node->type.fields[i].kind == TYPE_RECORD ||
 				node->type.fields[i].kind == TYPE_AGGREGATE))
 			return typing_wrong(t, node->list[i], "that cannot be a part of a tuple or a key");
@@ -445,8 +446,9 @@ static int set_entry(struct typing *t, struct node *node, struct variable_asked 
 					 .fields = script_alloc(t->p, 2, sizeof *fields) };
 		t->changed = true;
 	}
-	if (v->type.kind == TYPE_TUPLE && v->type.n_fields == 2)
-		memcpy(v->type.fields, fields, sizeof fields);
+	for (size_t i = 0; v->type.kind == TYPE_TUPLE && i < 2 && v->type.n_fields == 2; i++)
+		if (typing_set_part(t, node, &v->type, i, &fields[i]) < 0)
+			return -1;
 	return 0;
 }
 
@@ -628,7 +630,10 @@ int types_find(struct script *p, const struct field_types *known, struct types *
 		return -1;
 	set_bounds(&t);
 	t.last = !t.guesses;
-	return t.last ? find_handlers(&t) : 0;
+	if (t.last && find_handlers(&t) < 0)
+		return -1;
+	typing_drop_unused(&t);
+	return 0;
 }
 
 void types_deinit(struct types *t)

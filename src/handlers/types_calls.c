@@ -18,6 +18,10 @@ static int find_join(struct typing *t, struct node *node)
 		return typing_wrong(
 			t, node,
 			"join() is there for args.argv of tracepoint:syscalls:sys_enter_execve alone; upto ps has all programs' arguments");
+	if (t->p->handlers[t->handler].places[0].call)
+		return typing_wrong(
+			t, node,
+			"join() goes without what is read of memory there (uid, curtask->…, str()): expected a probe of its own for it");
 	if (t->last && node->n > 1 && node->list[1]->kind != NODE_TEXT)
 		return typing_wrong(t, node->list[1], "expected a text in \"\"");
 	node->type = (struct type){ .kind = TYPE_NONE };
@@ -174,7 +178,7 @@ static int find_literal(struct typing *t, const struct node *node, int64_t *ret)
 		return -1;
 	if (node->kind != NODE_NUMBER && node->kind != NODE_PARAMETER && !minus)
 		return typing_wrong(t, node, "expected a number that is known before anything runs");
-	*ret = minus ? -(int64_t)number : (int64_t)number;
+	*ret = (int64_t)(minus ? -number : number);
 	return 0;
 }
 

@@ -95,6 +95,30 @@ int typing_unify(struct typing *t, struct type *place, const struct type *value,
 			    typing_kind_name(place));
 }
 
+/* How many parts it has, in all of its tuples, up to a bound; those of `own` are endless. */
+static size_t count_parts(const struct type *type, const struct type *own, size_t bound)
+{
+	size_t n = 1;
+
+	if (type->n_fields && type->fields == own)
+		return bound;
+	for (size_t i = 0; i < type->n_fields && n < bound; i++)
+		n += count_parts(&type->fields[i], own, bound - n);
+	return n;
+}
+
+int typing_set_part(const struct typing *t, const struct node *at, const struct type *tuple, size_t part,
+		    const struct type *type)
+{
+	enum { PARTS_MAX = 1000 };
+
+	if (count_parts(type, tuple->fields, PARTS_MAX) >= PARTS_MAX)
+		return script_error(t->p, at->at, at->len, t->err,
+				    "the tuple would have itself in it, or more than 1000 parts");
+	tuple->fields[part] = *type;
+	return 0;
+}
+
 int typing_expected(const struct typing *t, const struct node *node, const char *kind)
 {
 	return script_error(t->p, node->at, node->len, t->err, "expected %s; this is %s", kind,

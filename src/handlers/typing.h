@@ -50,6 +50,8 @@ int typing_wrong_lead(const struct typing *t, const struct node *node);
 int typing_keep(struct typing *t, const struct node *map, const struct node *value, const struct type *type);
 /* An error: a map whose addresses lead on, and that no probe puts any into. */
 int typing_check_maps(const struct typing *t);
+/* types_used.c: values that only lead to others are not read. The last step: nothing is found behind it. */
+void typing_drop_unused(struct typing *t);
 /* Handlers at tracepoints of system calls that read memory go to the calls' functions (syscall_places.h). */
 int typing_move_places(struct typing *t);
 
@@ -63,6 +65,12 @@ void typing_as_text(struct type *type);
 /* What is known of a place that holds a value, with one that it gets. `what`: for the message, "the key". */
 int typing_unify(struct typing *t, struct type *place, const struct type *value, const struct node *at,
 		 const char *what);
+
+/*
+ * A part of a tuple gets a type: an error if that has the tuple itself in it, or if there are too many parts in parts.
+ */
+int typing_set_part(const struct typing *t, const struct node *at, const struct type *tuple, size_t part,
+		    const struct type *type);
 
 /* Errors at a node; -1. */
 int typing_wrong(const struct typing *t, const struct node *node, const char *what);

@@ -58,7 +58,9 @@ static bool parse_type(const char *text, struct probe_type *ret)
 	size_t len = strcspn(text, "[");
 	uint64_t count;
 
-	*ret = (struct probe_type){ 0 };
+	*ret = (struct probe_type){ .is_auto = !strcmp(text, "auto") };
+	if (ret->is_auto)
+		return true;
 	if (!parse_scalar(text, len, ret))
 		return false;
 	if (!text[len])
@@ -73,7 +75,9 @@ static bool parse_type(const char *text, struct probe_type *ret)
 
 void probe_type_put(const struct probe_type *t, struct buf *out)
 {
-	if (t->bits)
+	if (t->is_auto)
+		buf_printf(out, ":auto");
+	else if (t->bits)
 		buf_printf(out, ":b%u@%u/%u", t->bits, t->shift, 8 * t->bytes);
 	else if (t->format == PROBE_STRING)
 		buf_printf(out, ":string");

@@ -31,6 +31,8 @@ struct probe_type {
 	unsigned bytes;       /* of a number: 1, 2, 4 or 8; 0: not said */
 	unsigned bits, shift; /* of a bit field, within a number of `bytes`; bits 0: it is none */
 	unsigned count;       /* elements of an array, whose begin the value is; 0: it is none */
+	/* ":auto": what the kernel's types say that it is, of a structure where it is; without them, 64 bits */
+	bool is_auto;
 	bool up_to;           /* of an array, what is behind the memory that is there is 0: "x8[..16]" */
 };
 
@@ -83,7 +85,7 @@ void probe_arg_deinit(struct probe_arg *a);
 /* What a value is called in records, if nothing else was said: "count", "f_mode", "arg3". The caller frees it. */
 char *probe_arg_name(const struct probe_arg *a, size_t number);
 
-/* Append ":u32", ":b4@2/8", ":string", ":x8[16]"; nothing, if nothing is said. */
+/* Append ":u32", ":b4@2/8", ":string", ":x8[16]", ":auto"; nothing, if nothing is said. */
 void probe_type_put(const struct probe_type *t, struct buf *out);
 
 #endif

@@ -141,6 +141,20 @@ static int to_structure(struct typed *t, const char *name)
 	return 0;
 }
 
+/* So many bytes behind the address that it is; what is there has no type. */
+static int to_read(struct typed *t, int64_t offset)
+{
+	uint32_t id = t->type;
+	const struct btf_type *type = plain(t->btf, &id);
+
+	if (t->is_place && !(type && btf_is_composite(type)))
+		probe_code_add(&t->code, PROBE_OP_READ, WORD);
+	probe_code_add_behind(&t->code, offset);
+	t->is_place = true;
+	t->type = 0;
+	return 0;
+}
+
 static int go_step(struct typed *t, const struct probe_step *s)
 {
 	switch (s->kind) {
@@ -151,7 +165,7 @@ static int go_step(struct typed *t, const struct probe_step *s)
 	case STEP_CAST:
 		return to_structure(t, s->name);
 	default:
-		return error_set(t->err, "%s: +OFFSET(…) is of registers, not of what has a name", t->d->text);
+		return to_read(t, s->number);
 	}
 }
 
@@ -217,6 +231,11 @@ static int finish(struct typed *t, const struct probe_type *asked, struct probe_
 	struct probe_type own = { 0 };
 
 	*ret = *asked;
+	ret->is_auto = false;
+	if (asked->is_auto && t->is_place && type && btf_is_composite(type)) { /* where the structure is */
+		*ret = (struct probe_type){ .format = PROBE_HEX, .bytes = WORD };
+		return 0;
+	}
 	if (type && btf_is_array(type) && t->is_place && !asked->count)
 		return finish_array(t, type, ret);
 	if (asked->format == PROBE_STRING) {

@@ -162,6 +162,18 @@ static int add_kept(struct probe_code *c, const struct probe_definition *d, cons
 	return 0;
 }
 
+/* A register, as the kernel's types have it; where these do not tell, as it is. */
+static int add_auto(struct probe_values *v, const struct probe_definition *d, struct probe_arg *a, const char *name,
+		    const char *function, const struct btf_prototypes *types, struct error *err)
+{
+	struct error untold;
+
+	if (types && probe_btf_add(v, d, a, name, function, types, &untold) == 0)
+		return 0;
+	a->type = (struct probe_type){ .format = PROBE_UNSIGNED, .bytes = WORD };
+	return add_plain(v, d, a, name, err);
+}
+
 static int compile(struct probe_values *v, const struct probe_definition *d, const struct probe_arg *a,
 		   const char *name, const char *function, const struct btf_prototypes *types, struct error *err)
 {
@@ -183,7 +195,8 @@ static int compile(struct probe_values *v, const struct probe_definition *d, con
 		plain.code = code;
 	}
 	ret = needs_types(&plain) ? probe_btf_add(v, d, &plain, name, function, types, err)
-				  : add_plain(v, d, &plain, name, err);
+	      : plain.type.is_auto ? add_auto(v, d, &plain, name, function, types, err)
+				   : add_plain(v, d, &plain, name, err);
 	probe_code_deinit(&code);
 	return ret;
 }

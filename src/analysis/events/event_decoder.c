@@ -174,6 +174,21 @@ struct event_value event_value(struct event_decoder *d, const struct event_recor
 	};
 }
 
+struct event_value event_element(const struct event_decoder *d, const struct event_record *r, size_t field,
+				 uint64_t number)
+{
+	const struct event_field *f = &d->layouts[r->event].fields[field];
+	size_t offset, size, each = f->element ? f->element : 1;
+
+	if ((!f->element && !f->is_text) || !event_field_place(f, r->data, r->size, &offset, &size) ||
+	    number >= size / each)
+		return (struct event_value){ .kind = EVENT_NOTHING };
+	return (struct event_value){
+		.kind = f->is_signed ? EVENT_SIGNED : EVENT_NUMBER,
+		.number = number_at(f, (const uint8_t *)r->data + offset + number * each, each),
+	};
+}
+
 const uint8_t *event_field_bytes(const struct event_decoder *d, const struct event_record *r, size_t field,
 				 size_t *ret_size)
 {

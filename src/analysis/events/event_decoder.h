@@ -56,6 +56,9 @@ struct event_value {
 /* NOTHING: the record does not have it. */
 struct event_value event_value(struct event_decoder *d, const struct event_record *r, size_t field,
 			       struct buf *scratch);
+/* Of an array, one of its elements; NOTHING: it has fewer, or is none. */
+struct event_value event_element(const struct event_decoder *d, const struct event_record *r, size_t field,
+				 uint64_t number);
 /* The field as it is in the record; 0 bytes where that does not have it. Valid as long as the record. */
 const uint8_t *event_field_bytes(const struct event_decoder *d, const struct event_record *r, size_t field,
 				 size_t *ret_size);

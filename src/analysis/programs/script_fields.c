@@ -3,6 +3,7 @@
 
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arch/syscall_fields.h"
@@ -10,6 +11,8 @@
 #include "base/buf.h"
 #include "handlers/syscall_places.h"
 #include "script_needs.h"
+
+#define LEADS "what a tracepoint's number leads to is not recorded: a kprobe at the function that has it reads it"
 
 /* "filename" of "filename:string" */
 static size_t name_length(const char *text)
@@ -28,6 +31,11 @@ long script_event_field(const struct event_decoder *d, size_t event, const char 
 		if (is_named(event_field_name(d, event, i), text))
 			return (long)i;
 	return -1;
+}
+
+int64_t script_field_element(const char *text)
+{
+	return text[name_length(text)] == '[' ? strtol(text + name_length(text) + 1, NULL, 10) : -1;
 }
 
 int script_syscall_field(const struct syscall_abi *abi, uint64_t nr, const char *text)
@@ -60,15 +68,41 @@ static bool is_meant(const struct place_asked *place, const struct event_format 
 	return (!place->object || !fnmatch(place->object, f->system, 0)) && !fnmatch(place->name, f->name, 0);
 }
 
+/* What a field of that type is to a program. False, with an error: it is nothing. */
+static bool set_field_type(const char *type, const char *text, struct type *ret, struct error *err)
+{
+	bool is_array = strchr(type, '['), is_element = script_field_element(text) >= 0;
+
+	if (is_element && !is_array) {
+		error_set(err, "%.*s has no elements: it is a %.60s", (int)name_length(text), text, type);
+		return false;
+	}
+	if (ret->is_bytes)
+		return true;
+	if (is_array && !is_element) { /* a text, or "[10,0,2,15]" */
+		*ret = (struct type){ .kind = TYPE_TEXT };
+	} else if (ret->kind == TYPE_TEXT && !is_text_pointer(type)) {
+		error_set(err, LEADS);
+		return false;
+	} else if (ret->kind != TYPE_TEXT) {
+		ret->is_signed = !strstr(type, "unsigned") && !strchr(type, '*') && strncmp(type, "u", 1) &&
+				 strncmp(type, "__u", 3);
+	}
+	return true;
+}
+
 static bool find_in_event(const struct script_formats *f, const struct place_asked *place, const char *text,
 			  struct type *ret, struct error *err)
 {
 	struct buf names = { 0 };
 	bool any = false;
 
+	if (strstr(text, "->") || strstr(text, "((")) {
+		error_set(err, LEADS);
+		return false;
+	}
 	for (size_t e = 0; f->formats && e < f->formats->count; e++) {
 		long field;
-		const char *type;
 
 		if (!is_meant(place, &f->formats->list[e]))
 			continue;
@@ -78,20 +112,8 @@ static bool find_in_event(const struct script_formats *f, const struct place_ask
 		any = true;
 		if (field < 0)
 			continue;
-		type = event_field_type(f->decoder, e, (size_t)field);
 		buf_free(&names);
-		if (is_text_type(type) && !ret->is_bytes) {
-			*ret = (struct type){ .kind = TYPE_TEXT };
-		} else if (ret->kind == TYPE_TEXT && !ret->is_bytes && !is_text_pointer(type)) {
-			error_set(
-				err,
-				"what a tracepoint's number leads to is not recorded: expected a field that is a text");
-			return false;
-		} else if (ret->kind != TYPE_TEXT) {
-			ret->is_signed = !strstr(type, "unsigned") && !strchr(type, '*') && strncmp(type, "u", 1) &&
-					 strncmp(type, "__u", 3);
-		}
-		return true;
+		return set_field_type(event_field_type(f->decoder, e, (size_t)field), text, ret, err);
 	}
 	if (any)
 		error_set(err, "%s has no %.*s: it has %.300s", place->text, (int)name_length(text), text,

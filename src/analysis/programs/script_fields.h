@@ -25,6 +25,9 @@ bool script_field_find(void *formats, const struct place_asked *place, const cha
 /* The number of a field in an event of the trace, without ":string" behind its name; -1: it has none of that name. */
 long script_event_field(const struct event_decoder *d, size_t event, const char *text);
 
+/* "saddr[2]": 2; -1: no element is asked for. */
+int64_t script_field_element(const char *text);
+
 /* The argument of a system call, 0 to 5, that has that name in the call's tracepoint; -1: none has. */
 int script_syscall_field(const struct syscall_abi *abi, uint64_t nr, const char *text);
 

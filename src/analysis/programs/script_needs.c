@@ -65,6 +65,19 @@ static const char *put_register(const char *text, struct buf *out)
 	return text + n + 1;
 }
 
+/* What is to be recorded of a value of which the program does not say it. */
+static const char *type_of(const struct place_asked *place, const char *text)
+{
+	if (strchr(text, ':'))
+		return "";
+	if (*text != '$' || strpbrk(text, "-.[")) /* what has a name is by the kernel's types */
+		return strstr(text, "->") && !is_of_file(place->kind) ? ":auto" : "";
+	/* a register is a number of 64 bits, unless these say more */
+	if (strcmp(text, "$retval"))
+		return ":u64";
+	return place->call ? ":s64" : place->by_types ? ":auto" : ":u64";
+}
+
 static void put_values(const struct types *types, size_t handler, const struct place_asked *place, struct buf *out)
 {
 	size_t n = 0;
@@ -79,9 +92,7 @@ static void put_values(const struct types *types, size_t handler, const struct p
 		if (is_of_file(place->kind))
 			text = put_register(text, out);
 		syscall_place_put(place, text, out);
-		/* a register is a number of 64 bits, unless the kernel's types say more */
-		if (*f->text == '$' && !strpbrk(f->text, ":-.["))
-			buf_printf(out, place->call && !strcmp(f->text, "$retval") ? ":s64" : ":u64");
+		buf_printf(out, "%s", type_of(place, f->text));
 	}
 }
 

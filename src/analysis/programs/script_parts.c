@@ -176,11 +176,15 @@ static void end(void *state, struct stacks *s)
 	pthread_mutex_unlock(&team->lock);
 }
 
+/* Does it ask for more of a stack than how deep it is? */
 static bool asks_stacks(const struct script_code *code)
 {
-	for (size_t i = 0; i < code->n_steps; i++)
-		if (code->steps[i].op == STEP_STACK)
+	for (size_t i = 0; i < code->n_steps; i++) {
+		const struct step *s = &code->steps[i];
+
+		if (s->op == STEP_STACK || (s->op == STEP_BUILTIN && s->a == BUILTIN_USER_MODE))
 			return true;
+	}
 	return false;
 }
 

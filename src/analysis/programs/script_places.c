@@ -244,20 +244,43 @@ static int find_place(struct finding *f, struct error *err)
 	}
 }
 
+/* What is said of a place that is nowhere, where others of its handler are. */
+static void pass_over(struct finding *f, const struct error *why)
+{
+	buf_printf(&f->ret->passed_over, "%.*s: passed over\n", (int)strcspn(why->text, "\n"), why->text);
+}
+
+/* As with bpftrace, of several places some may be nowhere: functions of another kernel. An error: all of them are. */
+static int find_handler(struct finding *f, uint32_t number, struct error *err)
+{
+	const struct handler *h = &f->o->script->handlers[number];
+	struct error first = { .text = "" }, why;
+	size_t there = 0;
+
+	for (uint32_t i = 0; i < h->n_places; i++) {
+		f->at = (struct script_place){ number, i };
+		f->asked = &h->places[i];
+		f->found = 0;
+		if (find_place(f, &why) == 0)
+			there++;
+		else {
+			pass_over(f, &why);
+			if (!first.text[0])
+				first = why;
+		}
+		f->ret->probes += f->found;
+	}
+	if (there || f->o->grows || !h->n_places)
+		return 0;
+	*err = first;
+	return -1;
+}
+
 static int find_all(struct finding *f, struct error *err)
 {
-	const struct script *p = f->o->script;
-	struct error ignored;
-
-	for (size_t h = 0; h < p->n_handlers; h++)
-		for (size_t i = 0; i < p->handlers[h].n_places; i++) {
-			f->at = (struct script_place){ (uint32_t)h, (uint32_t)i };
-			f->asked = &p->handlers[h].places[i];
-			f->found = 0;
-			if (find_place(f, f->o->grows ? &ignored : err) < 0 && !f->o->grows)
-				return -1;
-			f->ret->probes += f->found;
-		}
+	for (size_t h = 0; h < f->o->script->n_handlers; h++)
+		if (find_handler(f, (uint32_t)h, err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -287,4 +310,5 @@ void script_places_deinit(struct script_places *p)
 		free(all[i]->list);
 	}
 	free(p->timers);
+	buf_free(&p->passed_over);
 }

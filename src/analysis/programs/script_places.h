@@ -3,6 +3,7 @@
 #ifndef UPTO_ANALYSIS_SCRIPT_PLACES_H
 #define UPTO_ANALYSIS_SCRIPT_PLACES_H
 
+#include "base/buf.h"
 #include "script_run.h"
 
 struct script_place {
@@ -33,6 +34,7 @@ struct script_places {
 	struct script_timer *timers;
 	size_t n_timers;
 	size_t probes; /* all of them, as bpftrace counts what it attaches */
+	struct buf passed_over; /* lines: of what is nowhere, though other places of its handler are */
 };
 
 enum script_other { OTHER_BEGIN, OTHER_END, OTHER_FAULT, OTHER_SWITCH, OTHER_LOG, OTHER_SPAN, OTHER_WAIT, OTHERS };

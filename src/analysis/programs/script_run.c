@@ -168,6 +168,10 @@ int script_end(struct script_runner *r, struct script_outcome *ret, struct error
 	ret->losses = machine_losses(r->machine);
 	ret->exit_code = machine_exit_code(r->machine);
 	ret->stacks = r->stacks.left_out;
+	free(ret->passed_over);
+	ret->passed_over = r->places.passed_over.len ? xstrndup((const char *)r->places.passed_over.data,
+								r->places.passed_over.len)
+						      : NULL;
 	return result;
 }
 

@@ -44,9 +44,10 @@ struct script_outcome {
 	struct machine_losses losses;
 	int exit_code; /* what the program's exit() was given */
 	uint64_t stacks; /* that had no room */
+	char *passed_over; /* lines: of a handler's places that are nowhere, though others are; the caller frees it */
 };
 
-/* An error: a probe that is nowhere in the trace. */
+/* An error: a handler whose probes are all nowhere in the trace. */
 int script_run(const struct script_run_options *o, struct script_outcome *ret, struct error *err);
 
 /* Does the program hear of facts, of texts, of the history? */

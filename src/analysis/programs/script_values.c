@@ -170,6 +170,8 @@ static struct value event_field_now(struct script_runner *r, size_t field)
 {
 	const struct event_record *record = r->now.record;
 	long n = r->fields[field * r->o->formats->count + record->event];
+	bool own = event_is_of_program(&r->o->formats->list[record->event]);
+	int64_t element = own ? -1 : script_field_element(r->o->code->types.fields[field].text);
 	struct event_value v;
 
 	if (n < 0)
@@ -180,7 +182,8 @@ static struct value event_field_now(struct script_runner *r, size_t field)
 
 		return (struct value){ .n = size, .p = bytes };
 	}
-	v = event_value(r->o->decoder, record, (size_t)n, &r->text);
+	v = element < 0 ? event_value(r->o->decoder, record, (size_t)n, &r->text)
+			: event_element(r->o->decoder, record, (size_t)n, (uint64_t)element);
 	if (r->o->code->types.fields[field].type.kind == TYPE_TEXT)
 		return text(v.kind == EVENT_TEXT ? v.text : v.kind == EVENT_NOTHING ? "" : text_at(r, v.number));
 	return number(v.kind == EVENT_TEXT || v.kind == EVENT_NOTHING ? 0 : v.number);
@@ -403,6 +406,13 @@ static uint64_t address(void *state, const char *function)
 	return f != UINT32_MAX && names_own_address(r->o->session->names, f, &ret) ? ret : 0;
 }
 
+static bool is_enough(void *state)
+{
+	const struct script_run_options *o = ((struct script_runner *)state)->o;
+
+	return o->is_enough && o->is_enough(o->enough_context);
+}
+
 struct machine_host script_host(struct script_runner *r)
 {
 	return (struct machine_host){
@@ -413,6 +423,7 @@ struct machine_host script_host(struct script_runner *r)
 		.put_stack = put_stack,
 		.put_symbol = put_symbol,
 		.address = address,
+		.is_enough = is_enough,
 		.began_ns = r->o->began_ns,
 		.context = r,
 	};

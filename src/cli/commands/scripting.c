@@ -130,6 +130,7 @@ struct script_run_options scripting_options(struct scripting *s, const struct sc
 
 void scripting_deinit(struct scripting *s)
 {
+	free(s->outcome.passed_over);
 	script_needs_deinit(&s->needs);
 	script_code_deinit(&s->code);
 	script_free(&s->script);
@@ -137,6 +138,8 @@ void scripting_deinit(struct scripting *s)
 
 static void say_outcome(const struct script_outcome *o)
 {
+	for (const char *at = o->passed_over, *end; at && (end = strchr(at, '\n')); at = end + 1)
+		fprintf(stderr, "upto: %.*s\n", (int)(end - at), at);
 	if (o->losses.keys)
 		fprintf(stderr,
 			"upto: maps are full (192 MB, or what the program says): %" PRIu64 " times there was no room for another key or text\n",
