@@ -461,6 +461,36 @@ def test_tools():
     return f"{sum(what == 'runs' for _, what in found)} of {len(found)} run"
 
 
+# what those tools ask for the guest does not have: programs and libraries, file systems, other kernels' functions
+NOT_THERE = {"bashreadline", "gethostlatency", "mdflush", "ssllatency", "sslsnoop", "swapin", "threadsnoop", "xfsdist"}
+
+
+@pytest.mark.long
+@pytest.mark.weight(20)
+def test_tools_run(tmp_path):
+    """Those that the table says run, all at once in one guest: what they read is recorded, and they print their headings and maps."""
+    tools = sorted(glob.glob("/usr/sbin/*.bt"))
+    if len(tools) < 30:
+        pytest.skip("no bpftrace")
+    with open(os.path.join(TOP, "docs/handlers.md")) as f:
+        runs = set(re.findall(r"^\| (\w+)\.bt \| runs \|$", f.read(), re.M))
+    program, trace = tmp_path / "all.bt", str(tmp_path / "all.upto")
+    with open(program, "w") as out:
+        for path in tools:
+            name = os.path.basename(path).removesuffix(".bt")
+            if name in runs - NOT_THERE:
+                with open(path) as f:
+                    out.write(re.sub(r"@(\w*)", rf"@{name}_\1", f.read().removeprefix("#!/usr/bin/env bpftrace\n").removeprefix("#!/usr/bin/bpftrace\n")))
+    p = record(trace, qemu_args("6.12", initrd("6.12", "plain")), "-q", "-e", program)
+    said = p.stdout.decode(errors="replace")
+    assert re.search(r"^Attaching 1\d\d probes\.\.\.", said, re.M) and len(runs - NOT_THERE) > 24, said[:1000]
+    headings = re.findall(r"^Tracing .*", said, re.M)
+    maps = set(re.findall(r"^@([a-z]+)_", said, re.M))
+    assert len(headings) > 15 and maps >= {"cpuwalk", "runqlat", "syscount", "vfscount", "vfsstat"}, (headings, maps)
+    assert re.search(r"^\d+ +\d+ +\S+ +[MR] \S+$", said, re.M) and "CAP_SYS_ADMIN" in said, said[:3000]
+    return f"{len(headings)} headings, {len(maps)} with maps"
+
+
 @pytest.mark.weight(6)
 def test_own_tools():
     """Those that come with upto run by their names; those that ask for events say what to record."""
@@ -631,6 +661,7 @@ def test_casts(tmp_path):
 kprobe:vfs_write { printf("w %s|%lu %lu %lu %lu %ld %s\\n", str(arg1, 16), *(uint32 *)arg1, *(uint8 *)arg1, ((uint64 *)arg1)[1], *(uint16 *)(arg1 + 6), ((int8 *)arg1)[1], str(arg1 + 4, 12)); }
 kprobe:vfs_open { $name = ((struct path *)arg0)->dentry->d_name; @named[$name.hash == ((struct path *)arg0)->dentry->d_name.hash, str($name.name)] = count(); }
 kprobe:vfs_open { @same[((struct dentry **)arg0)[1]->d_name.hash == ((struct path *)arg0)->dentry->d_name.hash, *(uint64 *)(arg0 + 8) == ((struct path *)arg0)->dentry] = count(); }
+kprobe:vfs_open, kprobe:no_such_thing { @listed[arg1 > 0] = count(); }
 fexit:vfs_statx { @stat[retval] = count(); }
 kretprobe:vfs_statx { @stat_raw[retval] = count(); }
 fexit:do_sys_openat2 /retval < 0/ { @open[retval] = count(); }
@@ -639,7 +670,9 @@ kretprobe:do_sys_openat2 /(int64)retval < 0/ { @cast[(int64)retval] = count(); }
 tracepoint:sched:sched_switch { @comm[args.prev_comm, args.prev_comm[0], args.next_comm[15]] = count(); }
 """)
     trace = str(tmp_path / "casts.upto")
-    said = record(trace, qemu_args("6.12", initrd("6.12", "casts")), "-q", "-e", program).stdout.decode(errors="replace")
+    p = record(trace, qemu_args("6.12", initrd("6.12", "casts")), "-q", "-e", program)
+    said = p.stdout.decode(errors="replace")
+    assert b"kprobe:no_such_thing is nowhere in the guest: passed over\n" in p.stderr and b"cannot run again" not in p.stderr, p.stderr
     maps = {}
     for name, key, value in re.findall(r"^@(\w+)\[(.*)\]: (\d+)$", said, re.M):
         maps.setdefault(name, {})[key] = int(value)
@@ -649,7 +682,11 @@ tracepoint:sched:sched_switch { @comm[args.prev_comm, args.prev_comm[0], args.ne
         assert (int(four), int(one), int(two), int(second)) == (int.from_bytes(data[:4], "little"), data[0], int.from_bytes(data[6:8], "little"), data[1]), text
         assert len(data) < 16 or int(eight) == int.from_bytes(data[8:], "little"), text
         assert behind == text[4:], (text, behind)
-    assert list(maps["same"]) == ["1, 1"], maps["same"]
+    assert list(maps["same"]) == ["1, 1"] and sum(maps["listed"].values()) == sum(maps["same"].values()), maps
+    # what it reads is in the trace: the program has the same answer of that
+    assert run(UPTO, "run", program, trace).stdout.decode() in said.replace("\r", ""), said
+    p = run(UPTO, "run", "-e", "kprobe:no_such_thing { @listed[arg1 > 0] = count(); }", trace, check=False)
+    assert p.returncode == 1 and b"no_such_thing" in p.stderr, p.stderr
     assert all(k.startswith("1, ") for k in maps["named"]) and "1, busybox" in maps["named"], maps["named"]
     assert len(writes) > 2 and [w[0] for w in writes if w[0].startswith("abc")] == ["abcdefghijklmnop"], writes
     assert maps["open"] == maps["cast"] and maps["open"]["-2"] and "@never:" not in said, maps

@@ -287,6 +287,20 @@ static int find_arguments(struct typing *t, struct node *node, const struct func
 	return 0;
 }
 
+/* Of a place that is nowhere in a trace no sizes are known, and nothing is swapped either. */
+static int find_bswap(struct typing *t, struct node *node, const struct function *f)
+{
+	const struct node *of = node->list[0];
+	bool is_read = of->kind == NODE_VARIABLE || of->kind == NODE_MAP || of->field >= 0;
+
+	if (find_arguments(t, node, f) < 0)
+		return -1;
+	node->type.size = of->type.size;
+	return t->last && !of->type.size && !is_read && !(t->known && t->known->no_sizes)
+		       ? typing_wrong(t, of, "its size is not known: expected bswap((uint16)…) or the like")
+		       : 0;
+}
+
 int typing_call(struct typing *t, struct node *node)
 {
 	const struct function *f = function_find(node->text);
@@ -307,12 +321,7 @@ int typing_call(struct typing *t, struct node *node)
 	node->type = (struct type){ .kind = f->gives };
 	switch (f->id) {
 	case FUNCTION_BSWAP:
-		if (find_arguments(t, node, f) < 0)
-			return -1;
-		return t->last && !node->list[0]->type.size && !(t->known && t->known->no_sizes)
-			       ? typing_wrong(t, node->list[0],
-					      "its size is not known: expected bswap((uint16)…) or the like")
-			       : 0;
+		return find_bswap(t, node, f);
 	case FUNCTION_STR:
 		return find_str(t, node);
 	case FUNCTION_NTOP:

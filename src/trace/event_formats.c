@@ -21,6 +21,21 @@ static int read_format(const char *key, const char *text, struct event_format *r
 	return 0;
 }
 
+static void read_nowhere(const struct meta *meta, struct event_formats *ret)
+{
+	const char *text;
+	char key[48];
+
+	for (;; ret->n_nowhere++) {
+		snprintf(key, sizeof key, "nowhere.%zu", ret->n_nowhere);
+		text = meta_get(meta, key);
+		if (!text)
+			return;
+		ret->nowhere = xreallocarray(ret->nowhere, ret->n_nowhere + 1, sizeof *ret->nowhere);
+		ret->nowhere[ret->n_nowhere] = xstrdup(text);
+	}
+}
+
 int event_formats_read(const struct meta *meta, struct event_formats *ret, struct error *err)
 {
 	size_t cap = 0;
@@ -34,7 +49,7 @@ int event_formats_read(const struct meta *meta, struct event_formats *ret, struc
 		snprintf(key, sizeof key, "event.%zu", ret->count);
 		text = meta_get(meta, key);
 		if (!text)
-			return event_strings_read(meta, &ret->strings, err);
+			break;
 		ret->list = array_grow(ret->list, ret->count, &cap, sizeof *ret->list);
 		format = &ret->list[ret->count];
 		*format = (struct event_format){ 0 };
@@ -49,6 +64,8 @@ int event_formats_read(const struct meta *meta, struct event_formats *ret, struc
 		snprintf(key, sizeof key, "event.%zu.why", ret->count++);
 		format->why = meta_get(meta, key);
 	}
+	read_nowhere(meta, ret);
+	return event_strings_read(meta, &ret->strings, err);
 }
 
 void event_formats_deinit(struct event_formats *f)
@@ -57,6 +74,9 @@ void event_formats_deinit(struct event_formats *f)
 		free(f->list[i].system);
 		free(f->list[i].name);
 	}
+	for (size_t i = 0; i < f->n_nowhere; i++)
+		free(f->nowhere[i]);
+	free(f->nowhere);
 	free(f->list);
 	event_strings_deinit(&f->strings);
 	*f = (struct event_formats){ 0 };

@@ -29,7 +29,17 @@ struct event_formats {
 	struct event_format *list; /* by number */
 	size_t count;
 	struct event_strings strings;
+	char **nowhere; /* definitions of probes that were asked for, and had no place in that guest */
+	size_t n_nowhere;
 };
+
+static inline bool event_is_nowhere(const struct event_formats *f, const char *definition)
+{
+	for (size_t i = 0; i < f->n_nowhere; i++)
+		if (!strcmp(f->nowhere[i], definition))
+			return true;
+	return false;
+}
 
 static inline bool event_is_of_program(const struct event_format *f)
 {

@@ -142,6 +142,9 @@ static int find_needed(struct finding *f, const struct script_need *need, struct
 	map_free(&names);
 	if (f->found)
 		return 0;
+	if (formats && event_is_nowhere(formats, need->text))
+		return script_error(f->o->script, f->asked->at, f->asked->len, err, "%s is nowhere in the guest",
+				    f->asked->text);
 	return script_error(f->o->script, f->asked->at, f->asked->len, err,
 			    "the trace has nothing of it: upto record -e records what a program asks for%s%s",
 			    need->is_event ? ", or --event " : "", need->is_event ? need->text : "");

@@ -648,6 +648,19 @@ static void say_what_lacks(void)
 			      PROBES_MAX);
 }
 
+/* Those that have no place, or none that could be probed, so that nobody waits for their records. */
+static void put_nowhere(struct buf *lines)
+{
+	size_t n = 0;
+	char key[48];
+
+	for (size_t i = 0; i < probes.count; i++)
+		if (probes.asked[i].why || !probes.asked[i].places) {
+			snprintf(key, sizeof key, "nowhere.%zu", n++);
+			meta_put(lines, key, probes.asked[i].d.text);
+		}
+}
+
 void probes_finish(void)
 {
 	struct buf lines = { 0 };
@@ -664,6 +677,7 @@ void probes_finish(void)
 			meta_put_u64(&lines, key, count);
 	}
 	map_free(&faults);
+	put_nowhere(&lines);
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
