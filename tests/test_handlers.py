@@ -468,7 +468,7 @@ NOT_THERE = {"bashreadline", "gethostlatency", "mdflush", "ssllatency", "sslsnoo
 @pytest.mark.long
 @pytest.mark.weight(20)
 def test_tools_run(tmp_path):
-    """Those that the table says run, all at once in one guest: what they read is recorded, and they print their headings and maps."""
+    """Those that the table says run, and upto's own, all at once in one guest: what they read is recorded, and they print their headings and maps."""
     tools = sorted(glob.glob("/usr/sbin/*.bt"))
     if len(tools) < 30:
         pytest.skip("no bpftrace")
@@ -481,12 +481,18 @@ def test_tools_run(tmp_path):
             if name in runs - NOT_THERE:
                 with open(path) as f:
                     out.write(re.sub(r"@(\w*)", rf"@{name}_\1", f.read().removeprefix("#!/usr/bin/env bpftrace\n").removeprefix("#!/usr/bin/bpftrace\n")))
+        for path in glob.glob(os.path.join(TOP, "tools/*.bt")):
+            name = os.path.basename(path).removesuffix(".bt")
+            if name != "mallocstacks":  # no libc is there
+                with open(path) as f:
+                    out.write(re.sub(r"@(\w*)", rf"@own{name}_\1", f.read()))
     p = record(trace, qemu_args("6.12", initrd("6.12", "plain")), "-q", "-e", program)
     said = p.stdout.decode(errors="replace")
-    assert re.search(r"^Attaching 1\d\d probes\.\.\.", said, re.M) and len(runs - NOT_THERE) > 24, said[:1000]
+    assert re.search(r"^Attaching \d\d\d probes\.\.\.", said, re.M) and len(runs - NOT_THERE) > 24, said[:1000]
     headings = re.findall(r"^Tracing .*", said, re.M)
     maps = set(re.findall(r"^@([a-z]+)_", said, re.M))
-    assert len(headings) > 15 and maps >= {"cpuwalk", "runqlat", "syscount", "vfscount", "vfsstat"}, (headings, maps)
+    assert len(headings) > 15 and maps >= {"cpuwalk", "runqlat", "syscount", "vfscount", "vfsstat", "ownfaults", "ownrunqlat"}, (headings, maps)
+    assert re.search(r"^@ownfaults_\[init, busybox\]: \d+$", said, re.M) and re.search(r"^@ownfaults_\[init, \[own memory\]\]: \d+$", said, re.M), said[-3000:]
     assert re.search(r"^\d+ +\d+ +\S+ +[MR] \S+$", said, re.M) and "CAP_SYS_ADMIN" in said, said[:3000]
     return f"{len(headings)} headings, {len(maps)} with maps"
 
@@ -497,7 +503,7 @@ def test_own_tools():
     trace = recording("6.12", 1)[0]
     names = [line.split()[0] for line in run(UPTO, "run", "--list").stdout.decode().splitlines()]
     assert names == sorted(os.listdir(os.path.join(TOP, "tools"))) and len(names) > 10
-    for name in set(names) - {"biolatency.bt", "runqlat.bt", "mallocstacks.bt"}:
+    for name in set(names) - {"biolatency.bt", "runqlat.bt", "mallocstacks.bt", "faults.bt"}:
         p = run(UPTO, "run", name, trace)
         assert p.stdout.count(b"\n") > 2, (name, p.stdout)
     execs = run(UPTO, "run", "execsnoop.bt", trace).stdout.decode()
