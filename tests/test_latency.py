@@ -3,10 +3,13 @@
 import bisect
 import json
 import os
+import re
+import subprocess
+import time
 
 import pytest
 
-from guest import CHECK, UPTO, WORK, initrd, once_a_run, qemu_args, record, run, upto_json
+from guest import CHECK, TOP, UPTO, WORK, initrd, module, once_a_run, qemu_args, record, run, upto_json
 from test_cli import fails
 from test_code import recording
 
@@ -99,6 +102,33 @@ def test_wakeups(smp):
     found = upto_json("latency", "--json", "--kind", "wakeup", "--each", "50", trace)["latencies"]
     assert [row["duration_ns"] for row in found if row["pid"] != 0] == longest[:len([r for r in found if r["pid"] != 0])]
     assert len(found) == 50 and all(row["held_by_pid"] != row["pid"] for row in found[:10]), found[:10]
+
+
+@pytest.mark.weight(12)
+def test_stuck():
+    """A guest that hangs with interrupts off: the longest time of each kind reaches to the trace's end, and who holds the vCPU is told."""
+    image = initrd("6.12", "stuck", f"{module('6.12', 'bugs', os.path.join(TOP, 'tests/guests/bugs.c'))}=/bugs.ko")
+    trace = os.path.join(WORK, "latency-stuck.upto")
+    p = subprocess.Popen([UPTO, "record", "-f", "-o", trace, "--", *qemu_args("6.12", image)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for line in p.stdout:
+        if b"stuck now" in line:
+            break
+    time.sleep(4)
+    p.terminate()
+    said = p.communicate()[1]
+    assert p.returncode == 0, said
+    end = upto_json("info", "--json", trace)["duration_ns"]
+    found = upto_json("latency", "--json", "--each", "1", trace)["latencies"]
+    rows = {row["kind"]: row for row in found}
+    for kind in "interrupts-off", "preemption-off", "timer":
+        row = rows[kind]
+        assert row["end_function"] == "[end of trace]" and row["end_ns"] == end and row["duration_ns"] > 2e9, row
+        assert row["held_by"] == "busybox" and re.match(r"stay(\.\w+)* \[bugs\] \d+ %", row["most"]), row
+    assert rows["interrupts-off"]["function"].startswith("stay"), rows["interrupts-off"]
+    assert rows["interrupts-off"]["end_insns"] is None
+    heading = run(UPTO, "latency", trace).stdout.decode().splitlines()[0]
+    assert "stay" in run(UPTO, *heading.partition("see: upto ")[2].split()).stdout.decode(), heading
+    os.unlink(trace)
 
 
 @pytest.mark.long

@@ -34,7 +34,8 @@ const struct column latency_columns[] = {
 		  "thread that it began in; of a timer, that was cut into; of a wake-up, that was woken up" },
 	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
 	[FUNCTION] = { "function", "FROM", CELL_TEXT, "the function that it began in; of a timer, that was cut into" },
-	[END_FUNCTION] = { "end_function", "TO", CELL_TEXT, "the function that ended it" },
+	[END_FUNCTION] = { "end_function", "TO", CELL_TEXT,
+			   "the function that ended it; [end of trace]: it is not over there" },
 	[HELD_BY] = { "held_by", "HELD BY", CELL_TEXT, "name of the thread that ran longest on the vCPU meanwhile" },
 	[HELD_BY_PID] = { "held_by_pid", "BY PID", CELL_NUMBER, "its PID", .hidden = true },
 	[MOST] = { "most", "MOST OF IT IN", CELL_TEXT,
@@ -92,6 +93,11 @@ static bool has_insns(const struct latency *l)
 	return l->kind != LATENCY_WAKEUP && l->kind != LATENCY_TIMER;
 }
 
+static bool has_end_insns(const struct latency *l)
+{
+	return has_insns(l) && !l->goes_on;
+}
+
 static struct cell cell(const void *data, size_t row, unsigned column, struct buf *scratch)
 {
 	const struct rows *rows = data;
@@ -108,7 +114,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	case START:
 		return cell_seconds(l->start_ns);
 	case CPU:
-		return cell_number(l->cpu);
+		return l->cpu == LATENCY_NO_CPU ? cell_none() : cell_number(l->cpu);
 	case PID:
 		return pid_cell(thread);
 	case COMM:
@@ -116,7 +122,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	case FUNCTION:
 		return function_cell(session, l->n_stack ? l->stack[0] : HISTORY_NONE);
 	case END_FUNCTION:
-		return function_cell(session, l->end);
+		return l->goes_on ? cell_text("[end of trace]") : function_cell(session, l->end);
 	case HELD_BY:
 		return comm_cell(session, holder, l->start_ns);
 	case HELD_BY_PID:
@@ -130,7 +136,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	case START_INSNS:
 		return has_insns(l) ? cell_count(l->start_insns) : cell_none();
 	case END_INSNS:
-		return has_insns(l) ? cell_count(l->end_insns) : cell_none();
+		return has_end_insns(l) ? cell_count(l->end_insns) : cell_none();
 	}
 	return cell_none();
 }

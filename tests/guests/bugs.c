@@ -79,6 +79,16 @@ static noinline void hang(void)
 	schedule_timeout_uninterruptible(4 * HZ);
 }
 
+/* Nothing comes any more: no interrupt, and no other thread. */
+static noinline void stay(void)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&spinning, flags);
+	for (;;)
+		cpu_relax();
+}
+
 static int do_bug(void *unused)
 {
 	BUG();
@@ -111,6 +121,8 @@ static int __init bugs_init(void)
 		hang();
 		return 0;
 	}
+	if (!strcmp(what, "stuck"))
+		stay();
 	if (!strcmp(what, "bug"))
 		bug();
 	if (!strcmp(what, "oops"))

@@ -111,8 +111,8 @@ static bool is_asked(const struct latency_run *run, const struct latency *l)
 	const struct latency_options *o = run->options;
 	const struct thread *thread = threads_at(run->threads, l->thread);
 
-	if (!o->kinds[l->kind] || l->end_ns <= l->start_ns || l->start_ns < o->span.from_ns ||
-	    l->start_ns >= o->span.to_ns)
+	if (!o->kinds[l->kind] || run->found->lacks[l->kind] || l->end_ns <= l->start_ns ||
+	    l->start_ns < o->span.from_ns || l->start_ns >= o->span.to_ns)
 		return false;
 	if ((o->span.cpu >= 0 && (unsigned)o->span.cpu != l->cpu) || !intervals_have(o->intervals, l->start_ns))
 		return false;
@@ -425,11 +425,22 @@ static uint16_t roles_of(const char *name)
 	return 0;
 }
 
+static bool ends_in(const char *name, const char *end)
+{
+	size_t n = strlen(name), m = strlen(end);
+
+	return n >= m && !strcmp(name + n - m, end);
+}
+
 static void give_roles(struct latency_run *run, const struct names *names)
 {
 	run->roles = xcalloc(names_count(names), sizeof *run->roles);
 	for (uint32_t f = 0; f < names_count(names); f++)
 		run->roles[f] = *names_object(names, f) ? 0 : roles_of(names_function(names, f));
+	/* where that is a part of its callers, as in kernels without preemption, nothing tells when they are on */
+	for (uint32_t f = 0; names_find(names, "_raw_spin_unlock_irq") == UINT32_MAX && f < names_count(names); f++)
+		if (ends_in(names_function(names, f), "_lock_irq"))
+			run->roles[f] &= (uint16_t)~ROLE_IRQ_OFF;
 	for (int kind = 0; kind < LATENCY_KINDS; kind++)
 		run->found->lacks[kind] = needs[kind] && names_find(names, needs[kind]) == UINT32_MAX;
 }
@@ -457,8 +468,19 @@ static void find_wakeups(struct latency_run *run, const struct history *h)
 		const struct away *a = &h->aways[i];
 		const struct slice *slice;
 
-		if (a->end_ns == UINT64_MAX || a->wake_ns <= a->start_ns || a->wake_ns > a->end_ns)
+		if (a->wake_ns <= a->start_ns || a->wake_ns > a->end_ns || a->wake_ns == UINT64_MAX)
 			continue;
+		if (a->end_ns == UINT64_MAX) {
+			keep(run, &(struct latency){ .kind = LATENCY_WAKEUP,
+						     .cpu = run->n_cpus > 1 ? LATENCY_NO_CPU : 0,
+						     .thread = a->thread,
+						     .start_ns = a->wake_ns,
+						     .end_ns = h->end_ns,
+						     .goes_on = true,
+						     .end = HISTORY_NONE,
+						     .held_by = HISTORY_NONE });
+			continue;
+		}
 		slice = slice_from(h, a->thread, a->end_ns);
 		if (slice)
 			keep(run, &(struct latency){ .kind = LATENCY_WAKEUP,
@@ -497,6 +519,37 @@ static void due(void *state, struct stacks *s)
 	s->due_ns = s->ns < to_ns ? to_ns : s->ns + EVERY_NS;
 }
 
+static void end_at_end(struct latency_run *run, struct open_time *t, uint64_t ns)
+{
+	if (!t->open)
+		return;
+	t->begun.end_ns = ns;
+	t->begun.goes_on = true;
+	keep(run, &t->begun);
+}
+
+/* What is not over where the trace ends: the worst of all, where the guest hangs. */
+static void end_all(struct latency_run *run, const struct stacks *s)
+{
+	set_timers(run, s->ns);
+	for (unsigned i = 0; i < run->n_cpus; i++) {
+		struct vcpu *cpu = &run->cpus[i];
+
+		end_at_end(run, &cpu->off[0], s->ns);
+		end_at_end(run, &cpu->off[1], s->ns);
+		end_at_end(run, &cpu->softirq, s->ns);
+		if (cpu->due_ns && cpu->due_ns < s->ns)
+			keep(run, &(struct latency){ .kind = LATENCY_TIMER,
+						     .cpu = i,
+						     .thread = HISTORY_NONE,
+						     .start_ns = cpu->due_ns,
+						     .end_ns = s->ns,
+						     .goes_on = true,
+						     .end = HISTORY_NONE,
+						     .held_by = HISTORY_NONE });
+	}
+}
+
 static int find_in_calls(struct latency_run *run, const struct session *session, struct error *err)
 {
 	static const struct stacks_visitor visitor = {
@@ -505,6 +558,8 @@ static int find_in_calls(struct latency_run *run, const struct session *session,
 	struct stacks stacks;
 	int result = stacks_replay(&stacks, session, NULL, UINT64_MAX, &visitor, run, err);
 
+	if (result == 0 && !stacks.stop)
+		end_all(run, &stacks);
 	stacks_deinit(&stacks);
 	return result;
 }

@@ -5,7 +5,7 @@
  * Calls tell when a lock is taken or given back, and when an interrupt begins and ends; `cli` and `sti` by themselves
  * are not in the trace. So times with interrupts or preemption off are at least so long: from the entry of what turns
  * them off to the entry of what turns them on. Where anything shows that they were on again in between, the time is
- * left out.
+ * left out. What is not over where the trace ends lasts up to there: so of a guest that hangs.
  */
 #ifndef UPTO_ANALYSIS_LATENCY_H
 #define UPTO_ANALYSIS_LATENCY_H
@@ -22,14 +22,15 @@ enum latency_kind {
 	LATENCY_KINDS,
 };
 
-enum { LATENCY_STACK = 8 };
+enum { LATENCY_STACK = 8, LATENCY_NO_CPU = UINT32_MAX };
 
 struct latency {
 	enum latency_kind kind;
-	unsigned cpu;
+	unsigned cpu;           /* LATENCY_NO_CPU: of a WAKEUP that goes on, where there are several */
 	uint32_t thread;        /* that it began in; of WAKEUP: that was woken up. As in struct slice */
 	uint64_t start_ns, end_ns;
-	uint64_t start_insns, end_insns; /* the vCPU's counter; of TIMER and WAKEUP: not set */
+	bool goes_on;           /* it is not over where the trace ends */
+	uint64_t start_insns, end_insns; /* the vCPU's counter; of TIMER and WAKEUP, and at the trace's end: not set */
 	/* functions that it began in, innermost first; of TIMER: that were cut into; of WAKEUP: none */
 	uint32_t stack[LATENCY_STACK];
 	unsigned n_stack;

@@ -58,6 +58,12 @@ static bool tells_any(const struct latency_options *options, const struct latenc
 	return false;
 }
 
+static const char *why_lacking(enum latency_kind kind)
+{
+	return kind == LATENCY_TIMER ? "nothing in the trace tells when timers are due"
+				     : "in this kernel the functions that tell of it are inlined, or have no names";
+}
+
 /* What the kernel or the trace does not tell of. */
 static void warn_lacks(const struct trace_arg *t, const struct latency_options *options, const struct latencies *l,
 		       bool no_wakes)
@@ -69,13 +75,23 @@ static void warn_lacks(const struct trace_arg *t, const struct latency_options *
 	for (int kind = 0; kind < LATENCY_KINDS; kind++)
 		if (options->kinds[kind] && l->lacks[kind])
 			fprintf(stderr, "upto: %s: no %s: %s\n", (char *)path.data,
-				latency_kind_name((enum latency_kind)kind),
-				kind == LATENCY_TIMER
-					? "nothing in the trace tells when timers are due"
-					: "in this kernel the functions that tell of it are inlined, or have no names");
+				latency_kind_name((enum latency_kind)kind), why_lacking((enum latency_kind)kind));
 	if (no_wakes)
 		fprintf(stderr, "upto: %s: no wakeup: the trace has no wake-ups\n", (char *)path.data);
 	buf_free(&path);
+}
+
+/* Of all kinds that are asked for nothing is told: why. */
+static void set_lacking(const struct trace_arg *t, const struct latency_options *options, struct error *err)
+{
+	enum latency_kind kind = 0;
+
+	while (kind < LATENCY_WAKEUP && !options->kinds[kind])
+		kind++;
+	if (options->kinds[LATENCY_WAKEUP] || t->threads.count < 2)
+		trace_no_wakes(t, err);
+	else
+		error_set(err, "%s: no %s: %s", t->reader->path, latency_kind_name(kind), why_lacking(kind));
 }
 
 /* The longest of all, and the command that looks into it: what its vCPU did. */
@@ -89,7 +105,8 @@ static void put_heading(struct buf *out, const struct trace_arg *t, const struct
 	buf_printf(out, "# longest: %s, ", latency_kind_name(longest->kind));
 	put_duration(out, longest->end_ns - longest->start_ns, false);
 	buf_printf(out, "; see: ");
-	see_top(out, t, longest->start_ns, longest->end_ns, NULL, (int)longest->cpu);
+	see_top(out, t, longest->start_ns, longest->end_ns, NULL,
+		longest->cpu == LATENCY_NO_CPU ? -1 : (int)longest->cpu);
 	buf_put_u8(out, 0);
 }
 
@@ -123,7 +140,7 @@ static int print(const struct args *args, struct trace_arg *t, const struct late
 				warn_lacks(t, options, &found, wakes && !has_wakes);
 				r = show(args, t, &found, err);
 			} else {
-				trace_no_wakes(t, err);
+				set_lacking(t, options, err);
 			}
 		}
 	}
