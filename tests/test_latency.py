@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """upto latency: held against the interrupt flag itself, which tests/plugins/flags.c reads at each block, and against the history."""
 import bisect
+import collections
 import json
 import os
 import re
@@ -89,6 +90,15 @@ def test_preemption_off(smp):
         at = where[row["cpu"]]
         first = bisect.bisect_right(at, row["start_insns"])
         assert first == len(at) or at[first] >= row["end_insns"], row
+    # nor does what an interrupt's end leads to belong to it: where a program goes on, others may run first
+    ends = collections.defaultdict(list)
+    for call in upto_json("calls", "--json", "-F", "irqentry_exit_to_user_mode,preempt_schedule_irq", "--depth", "1", "-n", "0", trace)["calls"]:
+        ends[call["cpu"]].append(call["start_ns"])
+    assert sum(map(len, ends.values())) > 10
+    for row in found:
+        at = ends[row["cpu"]]
+        first = bisect.bisect_right(at, row["start_ns"])
+        assert first == len(at) or at[first] >= row["end_ns"], (row, at[first])
 
 
 @pytest.mark.parametrize("smp", [1, 2])

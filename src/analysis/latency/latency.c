@@ -29,7 +29,7 @@ enum role {
 	ROLE_RAISE = 32,     /* a softirq is wanted */
 	ROLE_SOFTIRQ = 64,   /* softirqs are run, with interrupts on */
 	ROLE_DEFER = 128,    /* softirqs are left to ksoftirqd */
-	ROLE_EXIT = 256,     /* the handler of an interrupt is done: interrupts may be on from here */
+	ROLE_EXIT = 256,     /* the handler of an interrupt is done: interrupts and preemption may be on from here */
 };
 
 /* kernel/locking/spinlock.c, kernel/softirq.c, kernel/entry/common.c of Linux 5.10 to 7.2; @: spin, read or write. */
@@ -189,6 +189,14 @@ static void drop(struct open_time *t)
 	t->depth = 0;
 }
 
+/* Exceptions leave the flag off where it is off. */
+static bool is_maskable(const struct frame *frame)
+{
+	enum { FIRST_MASKABLE = 32 };
+
+	return frame->kind == FRAME_INTERRUPT && frame->role >= FIRST_MASKABLE;
+}
+
 /* An interrupt that can be kept off has come: none was. */
 static void begin_interrupt(struct vcpu *cpu, const struct stacks *s, const struct stack *stack)
 {
@@ -200,11 +208,42 @@ static void begin_interrupt(struct vcpu *cpu, const struct stacks *s, const stru
 	begin(&cpu->off[LATENCY_PREEMPTION_OFF], LATENCY_PREEMPTION_OFF, s, stack, stack->depth);
 }
 
+/* What an interrupt's frame has in its data, once it was seen. */
+enum { SEEN = 1, PREEMPTIBLE = 2 };
+
 static void end_interrupt(struct latency_run *run, struct vcpu *cpu, const struct stacks *s, const struct frame *frame)
 {
 	end(run, &cpu->off[LATENCY_INTERRUPTS_OFF], s, frame->function);
 	cpu->in_interrupt = false;
-	end_one(run, &cpu->off[LATENCY_PREEMPTION_OFF], s, frame->function);
+	if (frame->data != PREEMPTIBLE)
+		end_one(run, &cpu->off[LATENCY_PREEMPTION_OFF], s, frame->function);
+}
+
+/* The interrupt that this is in, but not if an exception or a system call came in between; NULL: none. */
+static struct frame *interrupt_around(struct stack *stack)
+{
+	for (size_t i = stack->depth; i--;) {
+		struct frame *f = &stack->frames[i];
+
+		if (f->kind == FRAME_INTERRUPT || f->kind == FRAME_SYSCALL)
+			return is_maskable(f) ? f : NULL;
+	}
+	return NULL;
+}
+
+/* The handler is done. What the kernel does then before it returns to a program can be preempted, and interrupted. */
+static void exit_interrupt(struct latency_run *run, struct vcpu *cpu, const struct stacks *s, struct stack *stack)
+{
+	uint32_t function = stack->frames[stack->depth - 1].function;
+	struct frame *interrupt = interrupt_around(stack);
+
+	if (cpu->in_interrupt)
+		end(run, &cpu->off[LATENCY_INTERRUPTS_OFF], s, function);
+	cpu->in_interrupt = false;
+	if (!interrupt || interrupt->data == PREEMPTIBLE)
+		return;
+	interrupt->data = PREEMPTIBLE;
+	end_one(run, &cpu->off[LATENCY_PREEMPTION_OFF], s, function);
 }
 
 static void want_softirq(struct vcpu *cpu, const struct stacks *s, const struct stack *stack)
@@ -250,7 +289,7 @@ static uint32_t caller(const struct stack *stack)
 	return stack->frames[stack->depth - (stack->depth > 1 ? 2 : 1)].function;
 }
 
-static void play(struct latency_run *run, struct vcpu *cpu, const struct stacks *s, const struct stack *stack,
+static void play(struct latency_run *run, struct vcpu *cpu, const struct stacks *s, struct stack *stack,
 		 unsigned roles)
 {
 	struct open_time *irqs = &cpu->off[LATENCY_INTERRUPTS_OFF], *preemption = &cpu->off[LATENCY_PREEMPTION_OFF];
@@ -265,24 +304,14 @@ static void play(struct latency_run *run, struct vcpu *cpu, const struct stacks 
 		end_one(run, irqs, s, caller(stack));
 	if (roles & ROLE_IRQ_ON && !cpu->in_interrupt)
 		end(run, irqs, s, caller(stack));
-	if (roles & ROLE_EXIT && cpu->in_interrupt) {
-		end(run, irqs, s, stack->frames[stack->depth - 1].function);
-		cpu->in_interrupt = false;
-	}
+	if (roles & ROLE_EXIT)
+		exit_interrupt(run, cpu, s, stack);
 	if (roles & ROLE_RAISE)
 		want_softirq(cpu, s, stack);
 	if (roles & ROLE_DEFER)
 		defer_softirqs(cpu);
 	if (roles & ROLE_SOFTIRQ)
 		begin_softirqs(run, cpu, s, stack);
-}
-
-/* Exceptions leave the flag off where it is off. */
-static bool is_maskable(const struct frame *frame)
-{
-	enum { FIRST_MASKABLE = 32 };
-
-	return frame->kind == FRAME_INTERRUPT && frame->role >= FIRST_MASKABLE;
 }
 
 /* Timers that were set up to now, or before. */
@@ -341,7 +370,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 			if (frame->role == run->timer && s->event)
 				run_out(run, cpu, s, stack);
 		}
-		frame->data = 1;
+		if (!frame->data)
+			frame->data = SEEN;
 	}
 	if (__builtin_expect(run->roles[frame->function] && frame_is_called(frame) && frame->at_start, 0))
 		play(run, cpu, s, stack, run->roles[frame->function]);
