@@ -23,6 +23,7 @@ def ended(trace, said):
     words = re.search(r"^upto: .*: ended: (.*)$", said, re.M).group(1)
     assert re.search(r"^ended +(.*)$", run(UPTO, "info", trace).stdout.decode(), re.M).group(1) == words
     assert f"# ended: {words}\n" in run(UPTO, "timeline", trace).stdout.decode()
+    assert (f"# ended: {words}\n" in run(UPTO, "why", trace).stdout.decode()) == (info["ending"]["how"] != "panic")
     return info["ending"], info["troubles"], words
 
 

@@ -57,22 +57,25 @@ static void issue(struct disk_requests *d, struct map *open, const struct fact *
 }
 
 /* A request may be done in parts: it ends with the last of them. One whose device wants it later is issued again. */
-static void complete(struct disk_requests *d, const struct map *open, const struct fact *f)
+static void complete(struct disk_requests *d, struct map *open, const struct fact *f)
 {
-	const uint64_t *number = map_get(open, f->numbers[DONE_REQUEST]);
+	uint64_t *number = map_get(open, f->numbers[DONE_REQUEST]);
 	struct disk_request *r;
 
-	if (!number)
+	if (!number || !*number)
 		return;
 	r = &d->list[*number - 1];
 	r->end_ns = f->ns;
+	r->done += f->numbers[DONE_BYTES];
+	if (r->done >= r->bytes) /* another may come to where it was */
+		*number = 0;
 	if (!r->error)
 		r->error = (unsigned)f->numbers[DONE_ERROR];
 }
 
 void disk_requests_init(struct disk_requests *ret, const struct facts *facts)
 {
-	struct map open = { 0 }; /* address of a request → its number + 1 */
+	struct map open = { 0 }; /* address of a request → its number + 1; 0: it is done */
 
 	*ret = (struct disk_requests){ 0 };
 	for (size_t i = 0; i < facts->count; i++) {
@@ -80,7 +83,7 @@ void disk_requests_init(struct disk_requests *ret, const struct facts *facts)
 
 		if (f->kind == FACT_ISSUE && f->n_numbers > ISSUE_BYTES)
 			issue(ret, &open, f);
-		else if (f->kind == FACT_COMPLETE && f->n_numbers > DONE_ERROR)
+		else if (f->kind == FACT_COMPLETE && f->n_numbers > DONE_BYTES)
 			complete(ret, &open, f);
 	}
 	map_free(&open);

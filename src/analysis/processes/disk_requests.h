@@ -12,6 +12,7 @@ struct disk_request {
 	uint64_t task;            /* task_struct that ran then, which need not be who wanted it; 0: not known */
 	unsigned operation;       /* enum req_op, include/linux/blk_types.h */
 	uint64_t sector, bytes;   /* a sector has 512 bytes */
+	uint64_t done;            /* of these bytes */
 	unsigned error;           /* blk_status_t of the first part that failed; 0: none did */
 	const char *device;       /* the facts'; "": not known */
 };

@@ -80,6 +80,9 @@ static int run(const struct args *args, struct error *err)
 
 	if (span_arg(args, &span, err) < 0)
 		return EXIT_USAGE;
+	if (arg(args, "stack-watch") && (arg(args, "from") || arg(args, "to") || arg(args, "boot") || arg(args, "cpu")))
+		return error_set(err, "--stack-watch: only of the whole trace, not with --from, --to, --boot or --cpu"),
+		       EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	r = run_on(args, &t, &span, err);

@@ -88,21 +88,6 @@ static void put_spans(struct buf *out, const struct reader *r)
 	free(spans);
 }
 
-static void put_ending(struct buf *out, const struct trace_arg *t, const struct history *h)
-{
-	struct buf text = { 0 };
-
-	const char *moment = ending_note(t, &h->facts, &text);
-
-	if (text.len)
-		buf_printf(out, "\n# ended: %.*s", (int)text.len, (char *)text.data);
-	if (moment) {
-		buf_printf(out, "\n#   see: upto stack --at %s ", moment);
-		see_path(out, t->reader->path);
-	}
-	buf_free(&text);
-}
-
 /* What took longest, by what decided when the boot was done. */
 static void put_causes(struct buf *out, const struct trace_arg *t, const struct history *h, const struct span *boot)
 {
@@ -232,7 +217,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 		put_spans(&heading, t->reader);
 		put_phases(&heading, h, &boot);
 		if (boot.to_ns == UINT64_MAX) /* the last one */
-			put_ending(&heading, t, h);
+			ending_note_put(t, &h->facts, &heading);
 		put_causes(&heading, t, h, &boot);
 		buf_put_u8(&heading, 0);
 		view.heading = (char *)heading.data;

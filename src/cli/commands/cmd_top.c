@@ -98,8 +98,8 @@ static int run(const struct args *args, struct error *err)
 	enum sums_by by;
 	int r = EXIT_FAILED;
 
-	if (arg(args, "total") && (arg(args, "from") || arg(args, "to") || arg(args, "cpu"))) {
-		error_set(err, "--total: only of the whole trace, not with --from, --to or --cpu");
+	if (arg(args, "total") && (arg(args, "from") || arg(args, "to") || arg(args, "boot") || arg(args, "cpu"))) {
+		error_set(err, "--total: only of the whole trace, not with --from, --to, --boot or --cpu");
 		return EXIT_USAGE;
 	}
 	if (order_arg(args, &choice.by_ns, err) < 0 || span_arg(args, &span, err) < 0 ||

@@ -9,6 +9,7 @@
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
+#include "cli/print/ending_note.h"
 #include "cli/print/json_output.h"
 #include "cli/print/left_out_note.h"
 #include "cli/print/quantity.h"
@@ -26,6 +27,7 @@ struct answer {
 	const struct why *why;
 	const struct milestone *until;
 	const char *without;  /* of whose share is told; NULL */
+	bool to_end;          /* it is asked of the last boot: how that ended is told */
 };
 
 /* The command that looks into a cause: at its longest link, what ran then, or where the thread waited. */
@@ -163,6 +165,8 @@ static void put_sentence(const struct answer *a, struct buf *out)
 		see_path(out, a->trace->reader->path);
 		buf_printf(out, "; what came last: upto calls --pid %d --to panic ", pid_of(a));
 		see_path(out, a->trace->reader->path);
+	} else if (a->to_end) {
+		ending_note_put(a->trace, &a->history->facts, out);
 	}
 	buf_put_u8(out, 0);
 }
@@ -275,6 +279,7 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 
 	if (boot_arg(args, t->reader, &boot, err) < 0)
 		return EXIT_USAGE;
+	a.to_end = boot.to_ns == UINT64_MAX;
 	if (!history_has_wakes(h))
 		return trace_no_wakes(t, err), EXIT_FAILED;
 	if (arg(args, "stop")) {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "see.h"
 #include "terminal.h"
 
 const char *ending_note(const struct trace_arg *t, const struct facts *facts, struct buf *out)
@@ -29,6 +30,20 @@ const char *ending_note(const struct trace_arg *t, const struct facts *facts, st
 	buf_free(&troubles);
 	buf_free(&text);
 	return moment;
+}
+
+void ending_note_put(const struct trace_arg *t, const struct facts *facts, struct buf *out)
+{
+	struct buf text = { 0 };
+	const char *moment = ending_note(t, facts, &text);
+
+	if (text.len)
+		buf_printf(out, "\n# ended: %.*s", (int)text.len, (char *)text.data);
+	if (moment) {
+		buf_printf(out, "\n#   see: upto stack --at %s ", moment);
+		see_path(out, t->reader->path);
+	}
+	buf_free(&text);
 }
 
 static void put_who(struct json *j, const struct trace_arg *t, uint64_t task, uint64_t ns)

@@ -13,6 +13,9 @@
  */
 const char *ending_note(const struct trace_arg *t, const struct facts *facts, struct buf *out);
 
+/* Append "\n# ended: " and that, and the command that shows more; nothing if nothing tells. */
+void ending_note_put(const struct trace_arg *t, const struct facts *facts, struct buf *out);
+
 /* "ending":{…},"troubles":[…]: see ENDING_TERMS. */
 void ending_note_json(struct json *j, const struct trace_arg *t, const struct facts *facts);
 
@@ -20,7 +23,7 @@ void ending_note_json(struct json *j, const struct trace_arg *t, const struct fa
 	{ \
 		"ending", \
 		"how the guest's life ended: how (power-off, restart, halt, panic; stopped: it ran on until QEMU ended; cut: the trace has no " \
-		"end; unknown), ns (when), quiet_ns (of stopped and cut: no process ran from then on; null: one did, or it is not known), pid and comm (whose deed; null: nobody's, or not known), text (the kernel's line; null: none)" \
+		"end; unknown), ns (when), quiet_ns (of stopped, asked and cut: no process ran from then on; null: one did, or it is not known), pid and comm (whose deed; null: nobody's, or not known), text (the kernel's line; null: none)" \
 	}, \
 	{ \
 		"troubles", \
