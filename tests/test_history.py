@@ -291,3 +291,23 @@ def test_units():
     work = 8e6 * (info["duration_ns"] - info["halted_ns"]) / info["instructions"]
     off = [(u, (o - middle) / 1e6) for o, u in both if abs(o - middle) > work]
     assert len(off) <= len(both) // 10, off
+
+
+@pytest.mark.weight(10)
+def test_batches(tmp_path):
+    """Requests that NVMe's driver ends many at a time, on two queues without a scheduler: each has its end; how many, and how much, the guest's kernel says."""
+    disk = tmp_path / "disk"
+    with open(disk, "wb") as f:
+        f.truncate(16 << 20)
+    trace = str(tmp_path / "nvme.upto")
+    said = record(trace, qemu_args("6.12", initrd("6.12", "nvme"), smp=2), more=["-drive", f"file={disk},if=none,id=d,format=raw", "-device", "nvme,drive=d,serial=x"]).stdout.decode()
+    stat = [int(n) for n in re.search(r"^stat +([\d ]+)", said, re.M)[1].split()]
+    rows = upto_json("disk", "--json", trace)["requests"]
+    assert not [r for r in rows if r["latency_ns"] is None] and len(rows) > 20, rows
+    for operation, (count, _, sectors) in ("read", stat[:3]), ("write", stat[4:7]):
+        mine = [r for r in rows if r["operation"] == operation and re.match(r"nvme0(c\d+)?n1$", r["device"] or "")]
+        assert (len(mine), sum(r["bytes"] for r in mine)) == (count, 512 * sectors) and count, (operation, mine, stat)
+    batches = upto_json("info", "--json", trace)["facts"]["complete"]["count"]
+    calls = {f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", trace)["functions"]}
+    assert calls["blk_mq_end_request_batch"] > 10 and batches == calls["blk_mq_end_request_batch"] + calls.get("blk_update_request", 0), (batches, calls["blk_mq_end_request_batch"])
+    return f"{len(rows)} requests"

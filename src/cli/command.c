@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/decimal.h"
-#include "near.h"
+#include "base/near.h"
 
 /* Find an option by its name or an old name. */
 static int find_option(const struct command *command, const char *name, size_t len)

@@ -14,7 +14,7 @@
 #include "commands.h"
 #include "config.h"
 #include "memory_limit.h"
-#include "near.h"
+#include "base/near.h"
 
 /* In the order of --help, by what one wants to do; a heading stands before the first of its commands. */
 static const struct command *const commands[] = {

@@ -154,6 +154,7 @@ static const char *const members[MEMBERS] = {
 	[MODULE_N_TRACEPOINTS] = "module.num_tracepoints",
 	[MODULE_ENUMS] = "module.trace_evals",
 	[MODULE_N_ENUMS] = "module.num_trace_evals",
+	[REQUEST_NEXT] = "request.rq_next",
 };
 
 /* What members were called in older kernels. */

@@ -170,6 +170,7 @@ enum member {
 	MODULE_N_TRACEPOINTS,
 	MODULE_ENUMS,
 	MODULE_N_ENUMS,
+	REQUEST_NEXT,         /* since 5.16: include/linux/blk-mq.h */
 	MEMBERS,
 };
 

@@ -292,11 +292,19 @@ static int put_plain_call(struct compiling *c, const struct node *node, const st
 	return 0;
 }
 
+static int put_kind(struct compiling *c, const struct node *node);
+
+/* The program's own: what a map or a variable has, and not what is read by that. */
+static int put_address(struct compiling *c, const struct node *node)
+{
+	return node->kind == NODE_MAP || node->kind == NODE_VARIABLE ? put_kind(c, node) : put(c, node);
+}
+
 /* What the probe has read; by another's address, if that is the one that the program has. */
 static int put_field(struct compiling *c, const struct node *node, const struct node *of)
 {
 	if (node->kept >= 0) {
-		if (put(c, reads_begin(of)) < 0)
+		if (put_address(c, reads_begin(of)) < 0)
 			return -1;
 		code_add(c, STEP_FIELD, 0, (size_t)node->kept, 0, 1);
 	}
@@ -441,7 +449,8 @@ static bool is_read(const struct node *node)
 {
 	const struct function *f = node->kind == NODE_CALL ? function_find(node->text) : NULL;
 
-	return node->field >= 0 && (!f || f->id == FUNCTION_POINTER || f->id == FUNCTION_REG);
+	return node->field >= 0 &&
+	       (!f || f->id == FUNCTION_POINTER || f->id == FUNCTION_REG || f->id == FUNCTION_KADDR);
 }
 
 static int put_assignment(struct compiling *c, const struct node *node)

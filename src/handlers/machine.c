@@ -38,6 +38,7 @@ struct machine {
 	bool full;      /* the arena is */
 	uint64_t times; /* that a count() counts */
 	bool over, failed;
+	bool ends;      /* what is done last: nobody has had enough of that */
 	int exit_code;
 	struct machine_losses losses;
 };
@@ -575,8 +576,9 @@ static struct value *run_rare(struct machine *m, const struct step *s, struct va
 /* Has the user had enough of the program, or nobody reads any more what it prints? */
 static bool is_enough(struct machine *m)
 {
-	m->over |= m->host.is_enough && m->host.is_enough(m->host.context);
-	return m->over;
+	if (!m->ends)
+		m->over |= m->host.is_enough && m->host.is_enough(m->host.context);
+	return m->ends ? m->failed : m->over;
 }
 
 static void run(struct machine *m, size_t at)
@@ -726,6 +728,11 @@ bool machine_fire(struct machine *m, size_t handler)
 	run(m, m->code->begins[handler]);
 	pass_on(m);
 	return !m->over;
+}
+
+void machine_begin_end(struct machine *m)
+{
+	m->ends = true;
 }
 
 void machine_fire_times(struct machine *m, size_t handler, uint64_t times)

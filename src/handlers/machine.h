@@ -48,6 +48,9 @@ bool machine_fire(struct machine *m, size_t handler);
 /* The same, for so many hits at once: each count() counts them all. What else it does is done once. */
 void machine_fire_times(struct machine *m, size_t handler, uint64_t times);
 
+/* The handlers that fire from now on are END's: they run whole, whether the program has said exit() or the user has. */
+void machine_begin_end(struct machine *m);
+
 /* Pass on what was printed so far. */
 int machine_pass_on(struct machine *m, struct error *err);
 

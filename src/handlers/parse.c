@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/near.h"
 
 int parser_next(struct parser *s)
 {
@@ -578,7 +579,7 @@ static int parse_setting(struct parser *s)
 	if (s->word.kind != WORD_NAME)
 		return parser_unexpected(s, "name = value, or }");
 	if (!config_names[i]) {
-		near = nearest_name(s->word.at, s->word.len, config_names);
+		near = near_best(s->word.at, s->word.len, config_names);
 		return script_error(s->script, s->word.at, s->word.len, s->err, "no such setting%s%s",
 				    near ? ": did you mean " : "", near ? near : "");
 	}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/near.h"
 #include "parser.h"
 #include "types.h"
 
@@ -332,7 +333,7 @@ static struct node *parse_name(struct parser *s)
 			return script_error(s->script, node->at, node->len, s->err,
 					    "'%s' is not there: a trace does not have it", node->text),
 			       NULL;
-	near = nearest_name(node->text, strlen(node->text), builtin_names);
+	near = near_best(node->text, strlen(node->text), builtin_names);
 	return script_error(s->script, node->at, node->len, s->err, "'%s' is not known%s%s", node->text,
 			    near ? ": did you mean " : "; text has \" around it", near ? near : ""),
 	       NULL;

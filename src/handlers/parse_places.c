@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/near.h"
 #include "parser.h"
 
 /* What stands behind a kind's name. */
@@ -82,7 +83,7 @@ static int unknown_kind(const struct parser *s, const struct place_asked *place,
 
 	for (size_t i = 0; i < KINDS; i++)
 		names[i] = place_names[i].name;
-	near = nearest_name(place->at, len, names);
+	near = near_best(place->at, len, names);
 	if (near)
 		return script_error(s->script, place->at, len, s->err, "no kind of probe: did you mean %s?", near);
 	return script_error(

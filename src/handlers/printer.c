@@ -253,7 +253,8 @@ static void put_histogram(const struct printer *p, const struct script_map *m, c
 	buf_free(&label);
 }
 
-static void put_json_histogram(const struct printer *p, const struct script_map *m, const struct map_entry *e)
+static void put_json_histogram(const struct printer *p, const struct script_map *m, const struct map_entry *e,
+			       uint64_t div)
 {
 	size_t first, last, buckets = map_buckets(&m->value);
 	uint64_t most;
@@ -269,7 +270,7 @@ static void put_json_histogram(const struct printer *p, const struct script_map 
 					   m->value.aggregate == LHIST ? m->value.min - 1 : -1);
 			else if (m->value.aggregate != LHIST || i + 1 < buckets)
 				buf_printf(p->out, "\"max\": %" PRId64 ", ", map_bucket_from(&m->value, i + 1) - 1);
-			buf_printf(p->out, "\"count\": %" PRIu64 "}", e->buckets[i]);
+			buf_printf(p->out, "\"count\": %" PRIu64 "}", e->buckets[i] / div);
 		}
 	buf_put_u8(p->out, ']');
 }
@@ -341,7 +342,7 @@ static void put_json_number(const struct printer *p, const struct script_map *m,
 	if (is_series(m))
 		print_series_json(m, e, last, p->host->began_ns, p->out);
 	else if (is_histogram(m))
-		put_json_histogram(p, m, e);
+		put_json_histogram(p, m, e, (uint64_t)div);
 	else if (m->value.kind != TYPE_AGGREGATE) {
 		if (is_plain_number(&m->value) && div > 1)
 			plain.n = (uint64_t)((int64_t)plain.n / div);

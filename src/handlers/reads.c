@@ -74,6 +74,12 @@ static bool is_argument(const struct node *node)
 	       node->list[0]->number == BUILTIN_ARGS;
 }
 
+/* Is what was read of 64 bits, so that it may be an address? */
+static bool is_word(const struct reads *r)
+{
+	return !strcmp(r->type + 2, "64");
+}
+
 /* What the node points to by a cast to a pointer to numbers, "(uint32 *)arg1", or to pointers; NULL: it is no such. */
 static const struct type *cast_to_numbers(struct reads *r, const struct node *node)
 {
@@ -143,9 +149,10 @@ static bool put_cast(struct reads *r, const struct node *node, unsigned links, s
 	if (!node->type.structure)
 		return put(r, node->list[0], links, out);
 	buf_printf(out, "((%s*)", node->type.structure);
-	if (!put(r, node->list[0], links, out))
+	if (!put(r, node->list[0], links, out) || (r->type[0] && !is_word(r)))
 		return false;
 	buf_printf(out, ")");
+	r->type[0] = '\0';
 	return true;
 }
 
@@ -174,39 +181,39 @@ static bool put_call(struct reads *r, const struct node *node, unsigned links, s
 	       put(r, node->list[0], links, out);
 }
 
-/* A register, and so many bytes behind what it has: arg1, (uint64 *)(arg1 + 16). NULL: it is something else. */
-static const struct node *find_register(struct reads *r, const struct node *node, uint64_t *offset)
+/* What casts to pointers, and numbers that are added, begin with: arg1 of (uint64 *)(arg1 + 16); how far behind it. */
+static const struct node *find_origin(struct reads *r, const struct node *node, uint64_t *offset)
 {
 	for (unsigned i = 0; i < LINKS_MAX && node; i++) {
-		if (node->kind == NODE_CAST && node->type.kind == TYPE_POINTER) {
-			node = node->list[0];
-		} else if (node->kind == NODE_VARIABLE) {
-			node = stands_for(r, node);
-		} else if (node->kind == NODE_BINARY && node->op == '+' && node->list[1]->kind == NODE_NUMBER) {
-			*offset += node->list[1]->number;
-			node = node->list[0];
+		const struct node *of = node->kind == NODE_VARIABLE ? stands_for(r, node) : node;
+
+		if (of && of->kind == NODE_CAST && of->type.kind == TYPE_POINTER) {
+			node = of->list[0];
+		} else if (of && of->kind == NODE_BINARY && of->op == '+' && of->list[1]->kind == NODE_NUMBER) {
+			*offset += of->list[1]->number;
+			node = of->list[0];
 		} else {
-			return node->kind == NODE_BUILTIN && node->number != BUILTIN_ARGS ? node : NULL;
+			return of ? of : node;
 		}
 	}
 	return NULL;
 }
 
-/* Element `number` of what a cast makes of a register. False: it is no such. */
-static bool put_element(struct reads *r, const struct node *of, uint64_t number, struct buf *out)
+/* Element `number` of what a cast makes of an address. False: it is no address that a probe could read. */
+static bool put_element(struct reads *r, const struct node *of, uint64_t number, unsigned links, struct buf *out)
 {
 	const struct type *type = cast_to_numbers(r, of);
-	unsigned size = !type ? 0 : type->stars > 1 ? 8 : type->size;
+	unsigned size = type->stars > 1 ? 8 : type->size;
 	uint64_t offset = number * size;
-	const struct node *from = type ? find_register(r, of, &offset) : NULL;
+	const struct node *from = find_origin(r, of, &offset);
 
 	if (!from || offset > INT32_MAX)
 		return false;
-	snprintf(r->type, sizeof r->type, ":%c%u", type->to_signed && type->stars == 1 ? 's' : 'u', 8 * size);
 	buf_printf(out, "+%" PRIu64 "(", offset);
-	if (!put_builtin(from, out))
+	if (!put(r, from, links, out) || (r->type[0] && !is_word(r)))
 		return false;
 	buf_printf(out, ")");
+	snprintf(r->type, sizeof r->type, ":%c%u", type->to_signed && type->stars == 1 ? 's' : 'u', 8 * size);
 	return true;
 }
 
@@ -227,7 +234,7 @@ static bool put_pointed(struct reads *r, const struct node *node, unsigned links
 		return true;
 	}
 	if (cast_to_numbers(r, node->list[0]))
-		return put_element(r, node->list[0], 0, out);
+		return put_element(r, node->list[0], 0, links, out);
 	if (!put_base(r, node->list[0], links, out))
 		return false;
 	buf_printf(out, "[0]");
@@ -260,13 +267,14 @@ static bool put_key(struct reads *r, const struct node *node, unsigned links, st
 				return false;
 		return node->n;
 	}
+	r->type[0] = '\0';
 	buf_printf(out, ",");
 	if (node->kind == NODE_NUMBER)
 		buf_printf(out, "\\%" PRIu64, node->number);
 	else if (node->kind == NODE_BUILTIN && (node->number == BUILTIN_TID || node->number == BUILTIN_PID))
 		buf_printf(out, "$current->%s", node->number == BUILTIN_TID ? "pid" : "tgid");
 	else
-		return put(r, node, links, out);
+		return put(r, node, links, out) && (!r->type[0] || is_word(r));
 	return true;
 }
 
@@ -303,7 +311,7 @@ static bool put(struct reads *r, const struct node *node, unsigned links, struct
 		return put_variable(r, node, links, out);
 	case NODE_INDEX:
 		if (node->list[1]->kind == NODE_NUMBER && cast_to_numbers(r, node->list[0]))
-			return put_element(r, node->list[0], node->list[1]->number, out);
+			return put_element(r, node->list[0], node->list[1]->number, links, out);
 		if (node->list[1]->kind != NODE_NUMBER || !put_base(r, node->list[0], links, out))
 			return false;
 		buf_printf(out, "[%" PRIu64 "]", node->list[1]->number);
@@ -394,26 +402,25 @@ bool reads_put(struct reads *r, const struct node *node, struct buf *out)
 	return put(r, node, 0, out);
 }
 
-bool reads_put_text(struct reads *r, const struct node *node, struct buf *out)
+bool reads_put_place(struct reads *r, const struct node *node, struct buf *out)
 {
 	uint64_t offset = 0;
-	const struct node *from = find_register(r, node, &offset);
+	const struct node *from = find_origin(r, node, &offset);
 
+	r->type[0] = '\0';
 	if (from && offset && offset <= INT32_MAX) { /* str(arg1 + 4) */
 		buf_printf(out, "+%" PRIu64 "(", offset);
-		if (!put_builtin(from, out))
+		if (!put(r, from, 0, out) || (r->type[0] && !is_word(r)))
 			return false;
 		buf_printf(out, ")");
-		return true;
-	}
-	if (!reads_put(r, node, out))
+	} else if (!reads_put(r, node, out) || (r->type[0] && !is_word(r))) {
 		return false;
-	if (r->type[0]) { /* the number is where the text is: str(*(uint64 *)arg1) */
+	} else if (r->type[0]) { /* the number is where it is: str(*(uint64 *)arg1) */
 		cleanup_free char *address = xstrndup((const char *)out->data, out->len);
 
 		out->len = 0;
 		buf_printf(out, "+0(%s)", address);
-		r->type[0] = '\0';
 	}
+	r->type[0] = '\0';
 	return true;
 }

@@ -25,8 +25,8 @@ struct reads {
 
 /* Append the value in a probe's words, without its type. False: it is none that a probe could read. */
 bool reads_put(struct reads *r, const struct node *node, struct buf *out);
-/* The same of an address, for the text that is there. `out` is empty. */
-bool reads_put_text(struct reads *r, const struct node *node, struct buf *out);
+/* The same of an address, for the text, or the bytes, that are there. `out` is empty. */
+bool reads_put_place(struct reads *r, const struct node *node, struct buf *out);
 
 /* Is it a call of what reads bytes by an argument of the handler's: buf(args.buf, 4)? */
 bool reads_call_takes_bytes(const struct node *call);

@@ -286,7 +286,4 @@ int script_error(const struct script *p, const char *at, size_t len, struct erro
 int builtin_find(const char *name, size_t len);
 extern const char *const builtin_names[BUILTINS + 1]; /* NULL behind the last */
 
-/* The known name that is nearest to that; NULL: none is near. `names` ends with NULL. */
-const char *nearest_name(const char *name, size_t len, const char *const *names);
-
 #endif

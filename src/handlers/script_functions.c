@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/near.h"
 
 #define CHANGES "a trace is of what was: what would change the guest is not there"
 #define HOST "programs run nothing on this machine, and read none of its files: they may come from anybody"
@@ -86,5 +87,5 @@ const char *function_nearest(const char *name)
 
 	for (size_t i = 0; i < FUNCTIONS; i++)
 		names[i] = functions[i].name;
-	return nearest_name(name, strlen(name), names);
+	return near_best(name, strlen(name), names);
 }

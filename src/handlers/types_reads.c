@@ -118,12 +118,11 @@ static int find_field(struct typing *t, struct node *node, const struct node *wh
 	const struct node *map = reads_map(&r, what);
 	struct buf text = { 0 };
 	int ret = 0;
-	bool is_text = !strcmp(more, ":string");
 
 	/* the number that a map keeps is its own; what that leads to is read */
 	if (map && !*more && !reads_leads_on(&r, what))
 		return 0;
-	if ((is_text ? reads_put_text(&r, what, &text) : reads_put(&r, what, &text)) &&
+	if ((*more ? reads_put_place(&r, what, &text) : reads_put(&r, what, &text)) &&
 	    (!map || find_kept_address(t, node, what) == 0)) {
 		buf_printf(&text, "%s", *more ? more : r.type);
 		buf_put_u8(&text, 0);

@@ -22,6 +22,17 @@ static const struct node *read_argument(const struct node *call)
 	return call->n ? call->list[!strcmp(call->text, "ntop") ? call->n - 1 : 0] : call;
 }
 
+static void use(const struct node *node, bool *used);
+
+/* The program's own address of what is read: what a variable has, or a map by its key. */
+static void use_address(const struct node *node, bool *used)
+{
+	if (node->kind != NODE_MAP && node->kind != NODE_VARIABLE)
+		use(node, used);
+	for (size_t i = 0; node->kind == NODE_MAP && i < node->n; i++)
+		use(node->list[i], used);
+}
+
 /* As the program is compiled: what is read itself has nothing else below it that is. */
 static void use(const struct node *node, bool *used)
 {
@@ -30,8 +41,8 @@ static void use(const struct node *node, bool *used)
 
 	use_number(used, node->field);
 	use_number(used, is_read ? node->kept : -1);
-	if (is_read && node->kept >= 0 && reads_begin(read) != node) /* the program has an address of its own for it */
-		use(reads_begin(read), used);
+	if (is_read && node->kept >= 0)
+		use_address(reads_begin(read), used);
 	for (size_t i = 0; i < node->n && (is_call || !is_read); i++)
 		if (node->list[i] && node->list[i] != read)
 			use(node->list[i], used);

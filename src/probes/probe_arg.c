@@ -135,7 +135,8 @@ static bool parse_read(struct probe_arg *a, const char **text)
 	uint64_t number;
 
 	at += *at == 'u';
-	if (!number_at(at, &at, &number) || number > INT64_MAX || *at++ != '(' || !parse_base(a, &at) || *at++ != ')')
+	if (!number_at(at, &at, &number) || number > INT64_MAX || *at++ != '(' || !parse_base(a, &at) ||
+	    !(at = parse_members(a, at)) || *at++ != ')')
 		return false;
 	*text = at;
 	return add_step(a, STEP_READ, NULL, 0, negative ? -(int64_t)number : (int64_t)number);

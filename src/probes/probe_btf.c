@@ -2,9 +2,11 @@
 #include "probe_btf.h"
 
 #include <bpf/btf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/near.h"
 
 enum { WORD = 8, TYPE_DEPTH = 32, REGISTERS_FOR_PARAMETERS = 6 };
 
@@ -16,6 +18,7 @@ struct typed {
 	struct probe_code code;
 	uint32_t type;
 	bool is_place;
+	bool is_raw;          /* … of which nothing else is known */
 	unsigned bits, shift; /* of a bit field; bits 0: it is none */
 };
 
@@ -75,6 +78,20 @@ static int64_t find_member(const struct btf *btf, const struct btf_type *type, c
 	return -1;
 }
 
+static int no_member(const struct typed *t, const struct btf_type *type, const char *name)
+{
+	const struct btf_member *members = btf_members(type);
+	const char **names = xcalloc(btf_vlen(type) + 1u, sizeof *names), *near;
+
+	for (unsigned i = 0; i < btf_vlen(type); i++)
+		names[i] = name_at(t->btf, members[i].name_off);
+	near = near_best(name, strlen(name), names);
+	free(names);
+	return error_set(t->err, "%s: %s %s has no member '%s'%s%s", t->d->text,
+			 btf_is_union(type) ? "union" : "struct", name_at(t->btf, type->name_off), name,
+			 near ? ": did you mean " : "", near ? near : "");
+}
+
 static int to_member(struct typed *t, const char *name)
 {
 	uint32_t id = t->type;
@@ -94,8 +111,7 @@ static int to_member(struct typed *t, const char *name)
 		return error_set(t->err, "%s: the structure with '%s' is in registers", t->d->text, name);
 	at = find_member(t->btf, type, name, 0, &t->type, &bits);
 	if (at < 0)
-		return error_set(t->err, "%s: %s %s has no member '%s'", t->d->text,
-				 btf_is_union(type) ? "union" : "struct", name_at(t->btf, type->name_off), name);
+		return no_member(t, type, name);
 	t->bits = bits;
 	size = btf__resolve_size(t->btf, t->type);
 	if (bits && (size == 1 || size == 2 || size == 4 || size == 8)) {
@@ -137,6 +153,7 @@ static int to_structure(struct typed *t, const char *name)
 	if (t->is_place)
 		probe_code_add(&t->code, PROBE_OP_READ, WORD);
 	t->is_place = true;
+	t->is_raw = false;
 	t->type = (uint32_t)id;
 	return 0;
 }
@@ -150,7 +167,7 @@ static int to_read(struct typed *t, int64_t offset)
 	if (t->is_place && !(type && btf_is_composite(type)))
 		probe_code_add(&t->code, PROBE_OP_READ, WORD);
 	probe_code_add_behind(&t->code, offset);
-	t->is_place = true;
+	t->is_place = t->is_raw = true;
 	t->type = 0;
 	return 0;
 }
@@ -238,8 +255,14 @@ static int finish(struct typed *t, const struct probe_type *asked, struct probe_
 	}
 	if (type && btf_is_array(type) && t->is_place && !asked->count)
 		return finish_array(t, type, ret);
+	if (t->is_raw && asked->format != PROBE_STRING && !asked->count) {
+		ret->format = asked->format ? asked->format : PROBE_HEX;
+		ret->bytes = asked->bytes ? asked->bytes : WORD;
+		probe_code_add(&t->code, PROBE_OP_READ, ret->bytes);
+		return 0;
+	}
 	if (asked->format == PROBE_STRING) {
-		if (t->is_place && !(type && btf_is_array(type)))
+		if (t->is_place && !t->is_raw && !(type && btf_is_array(type)))
 			probe_code_add(&t->code, PROBE_OP_READ, WORD);
 		return 0;
 	}

@@ -158,6 +158,19 @@ static void put_question(const struct reader *to, const char *asked, struct buf 
 	meta_put(out, key, asked);
 }
 
+/* What was asked for, and is nowhere in the guest. */
+static void put_nowhere(const struct event_formats *theirs, const struct event_formats *taken, struct buf *out)
+{
+	for (size_t i = 0; i < theirs->n_nowhere; i++) {
+		const struct event_nowhere *n = &theirs->nowhere[i];
+		cleanup_free char *text = *n->why ? xasprintf("%s\n%s", n->definition, n->why) : xstrdup(n->definition);
+		char key[48];
+
+		snprintf(key, sizeof key, "nowhere.%zu", taken->n_nowhere + i);
+		meta_put(out, key, text);
+	}
+}
+
 int added_values_read(const struct reader *from, const struct reader *to, const char *asked, struct added_values *ret,
 		      struct error *err)
 {
@@ -174,6 +187,7 @@ int added_values_read(const struct reader *from, const struct reader *to, const 
 		put_strings(from, to, &ret->events);
 		put_prototypes(from, prototypes, &ret->events);
 		put_facts(&facts, taken.count, prototypes, ret);
+		put_nowhere(&theirs, &taken, &ret->events);
 		put_question(to, asked, &ret->question);
 	}
 	facts_deinit(&facts);

@@ -32,7 +32,9 @@ static void read_nowhere(const struct meta *meta, struct event_formats *ret)
 		if (!text)
 			return;
 		ret->nowhere = xreallocarray(ret->nowhere, ret->n_nowhere + 1, sizeof *ret->nowhere);
-		ret->nowhere[ret->n_nowhere] = xstrdup(text);
+		ret->nowhere[ret->n_nowhere] = (struct event_nowhere){
+			xstrndup(text, strcspn(text, "\n")), xstrdup(text[strcspn(text, "\n")] ? strchr(text, '\n') + 1 : ""),
+		};
 	}
 }
 
@@ -74,8 +76,10 @@ void event_formats_deinit(struct event_formats *f)
 		free(f->list[i].system);
 		free(f->list[i].name);
 	}
-	for (size_t i = 0; i < f->n_nowhere; i++)
-		free(f->nowhere[i]);
+	for (size_t i = 0; i < f->n_nowhere; i++) {
+		free(f->nowhere[i].definition);
+		free(f->nowhere[i].why);
+	}
 	free(f->nowhere);
 	free(f->list);
 	event_strings_deinit(&f->strings);

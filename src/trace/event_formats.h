@@ -29,16 +29,19 @@ struct event_formats {
 	struct event_format *list; /* by number */
 	size_t count;
 	struct event_strings strings;
-	char **nowhere; /* definitions of probes that were asked for, and had no place in that guest */
+	struct event_nowhere {
+		char *definition, *why; /* why: "": it has no such place */
+	} *nowhere; /* probes that were asked for, and could not be probed in that guest */
 	size_t n_nowhere;
 };
 
-static inline bool event_is_nowhere(const struct event_formats *f, const char *definition)
+/* Why the probe of that definition was nowhere; NULL: it was somewhere, or nobody asked for it. */
+static inline const char *event_nowhere(const struct event_formats *f, const char *definition)
 {
 	for (size_t i = 0; i < f->n_nowhere; i++)
-		if (!strcmp(f->nowhere[i], definition))
-			return true;
-	return false;
+		if (!strcmp(f->nowhere[i].definition, definition))
+			return f->nowhere[i].why;
+	return NULL;
 }
 
 static inline bool event_is_of_program(const struct event_format *f)

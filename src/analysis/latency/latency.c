@@ -464,11 +464,13 @@ static bool ends_in(const char *name, const char *end)
 
 static void give_roles(struct latency_run *run, const struct names *names)
 {
+	bool is_inlined = names_find(names, "_raw_spin_unlock_irq") == UINT32_MAX;
+
 	run->roles = xcalloc(names_count(names), sizeof *run->roles);
 	for (uint32_t f = 0; f < names_count(names); f++)
 		run->roles[f] = *names_object(names, f) ? 0 : roles_of(names_function(names, f));
 	/* where that is a part of its callers, as in kernels without preemption, nothing tells when they are on */
-	for (uint32_t f = 0; names_find(names, "_raw_spin_unlock_irq") == UINT32_MAX && f < names_count(names); f++)
+	for (uint32_t f = 0; is_inlined && f < names_count(names); f++)
 		if (ends_in(names_function(names, f), "_lock_irq"))
 			run->roles[f] &= (uint16_t)~ROLE_IRQ_OFF;
 	for (int kind = 0; kind < LATENCY_KINDS; kind++)

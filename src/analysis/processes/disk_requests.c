@@ -2,6 +2,7 @@
 #include "disk_requests.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -57,20 +58,35 @@ static void issue(struct disk_requests *d, struct map *open, const struct fact *
 }
 
 /* A request may be done in parts: it ends with the last of them. One whose device wants it later is issued again. */
-static void complete(struct disk_requests *d, struct map *open, const struct fact *f)
+static void complete(struct disk_requests *d, struct map *open, uint64_t request, uint64_t ns, unsigned error,
+		     uint64_t bytes)
 {
-	uint64_t *number = map_get(open, f->numbers[DONE_REQUEST]);
+	uint64_t *number = map_get(open, request);
 	struct disk_request *r;
 
 	if (!number || !*number)
 		return;
 	r = &d->list[*number - 1];
-	r->end_ns = f->ns;
-	r->done += f->numbers[DONE_BYTES];
-	if (r->done >= r->bytes) /* another may come to where it was */
-		*number = 0;
+	r->end_ns = ns;
 	if (!r->error)
-		r->error = (unsigned)f->numbers[DONE_ERROR];
+		r->error = error;
+	r->done = bytes > r->bytes - r->done ? r->bytes : r->done + bytes;
+	if (r->done == r->bytes) /* another may come to where it was */
+		*number = 0;
+}
+
+/* One, or a batch of them, which are done as a whole. */
+static void complete_all(struct disk_requests *d, struct map *open, const struct fact *f)
+{
+	uint64_t request;
+
+	if (!f->n_texts)
+		complete(d, open, f->numbers[DONE_REQUEST], f->ns, (unsigned)f->numbers[DONE_ERROR],
+			 f->numbers[DONE_BYTES]);
+	for (size_t at = 0; f->n_texts && at + sizeof request <= f->lens[0]; at += sizeof request) {
+		memcpy(&request, f->texts[0] + at, sizeof request);
+		complete(d, open, request, f->ns, 0, UINT64_MAX);
+	}
 }
 
 void disk_requests_init(struct disk_requests *ret, const struct facts *facts)
@@ -84,7 +100,7 @@ void disk_requests_init(struct disk_requests *ret, const struct facts *facts)
 		if (f->kind == FACT_ISSUE && f->n_numbers > ISSUE_BYTES)
 			issue(ret, &open, f);
 		else if (f->kind == FACT_COMPLETE && f->n_numbers > DONE_BYTES)
-			complete(ret, &open, f);
+			complete_all(ret, &open, f);
 	}
 	map_free(&open);
 }

@@ -73,7 +73,7 @@ static bool set_field_type(const char *type, const char *text, struct type *ret,
 {
 	bool is_array = strchr(type, '['), is_element = script_field_element(text) >= 0;
 
-	if (is_element && !is_array) {
+	if (is_element && (!is_array || strchr(strchr(text, '[') + 1, '['))) {
 		error_set(err, "%.*s has no elements: it is a %.60s", (int)name_length(text), text, type);
 		return false;
 	}

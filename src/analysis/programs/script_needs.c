@@ -291,7 +291,7 @@ void script_needs_put(const struct script_needs *n, const struct script *p, cons
 		const struct script_need *need = &n->list[i];
 		struct buf *to = need->is_event ? events : probes;
 
-		if (formats && event_is_nowhere(formats, need->text))
+		if (formats && event_nowhere(formats, need->text))
 			continue;
 		if ((need->keeps ? takes : !is_there(p, need, formats)) && !is_asked_before(n, i))
 			buf_printf(to, "%s%s", to->len ? need->is_event ? "," : "\n" : "", need->text);

@@ -9,6 +9,7 @@
 #include "arch/syscall_fields.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/near.h"
 
 /* Pairs of a number and a handler's place, from which an index is made. */
 struct pairs {
@@ -105,7 +106,7 @@ static int no_function(const struct finding *f, struct error *err)
 	for (uint32_t i = 0; i < names_count(n); i++)
 		if (!names_is_group(n, i))
 			list[count++] = names_function(n, i);
-	near = nearest_name(f->asked->name, strlen(f->asked->name), list);
+	near = near_best(f->asked->name, strlen(f->asked->name), list);
 	script_error(f->o->script, f->asked->at, f->asked->len, err, "the trace has no function %s%s%s%s%s",
 		     f->asked->name, f->asked->object ? " in " : "", f->asked->object ? f->asked->object : "",
 		     near ? ": did you mean " : "", near ? near : "");
@@ -121,6 +122,40 @@ static int find_functions(struct finding *f, bool returns, struct error *err)
 		if (is_meant(f, i))
 			add(f, returns ? &f->returns : &f->entries, i);
 	return f->found ? 0 : no_function(f, err);
+}
+
+/* Is it a member on the way to the value: f_mode of "((file*)$arg1)->f_mode:auto"? */
+static bool leads_by(const char *text, const char *member, size_t n)
+{
+	for (const char *at = text; (at = strpbrk(at, ">.")); at++)
+		if (!strncmp(at + 1, member, n) && (!at[1 + n] || strchr(":-.[)", at[1 + n])))
+			return true;
+	return false;
+}
+
+/* The value that the handler reads and the message names: "struct file has no member 'f_mod'"; NULL: none. */
+static const struct node *value_named(const struct finding *f, const char *why)
+{
+	const struct types *types = &f->o->code->types;
+	const char *name = strchr(why, '\''), *end = name ? strchr(name + 1, '\'') : NULL;
+
+	for (size_t i = 0; end && i < types->n_fields; i++)
+		if (types->fields[i].handler == f->at.handler &&
+		    leads_by(types->fields[i].text, name + 1, (size_t)(end - name - 1)))
+			return types->fields[i].at;
+	return NULL;
+}
+
+/* It was asked for, and could not be probed in the guest. */
+static int say_nowhere(const struct finding *f, const char *why, struct error *err)
+{
+	const struct node *value = value_named(f, why);
+
+	if (!*why)
+		return script_error(f->o->script, f->asked->at, f->asked->len, err, "%s is nowhere in the guest",
+				    f->asked->text);
+	return script_error(f->o->script, value ? value->at : f->asked->at, value ? value->len : f->asked->len, err, "%s",
+			    why);
 }
 
 /* The events that stand for the place, by what was recorded for it. */
@@ -142,9 +177,8 @@ static int find_needed(struct finding *f, const struct script_need *need, struct
 	map_free(&names);
 	if (f->found)
 		return 0;
-	if (formats && event_is_nowhere(formats, need->text))
-		return script_error(f->o->script, f->asked->at, f->asked->len, err, "%s is nowhere in the guest",
-				    f->asked->text);
+	if (formats && event_nowhere(formats, need->text))
+		return say_nowhere(f, event_nowhere(formats, need->text), err);
 	return script_error(f->o->script, f->asked->at, f->asked->len, err,
 			    "the trace has nothing of it: upto record -e records what a program asks for%s%s",
 			    need->is_event ? ", or --event " : "", need->is_event ? need->text : "");

@@ -163,6 +163,7 @@ int script_end(struct script_runner *r, struct script_outcome *ret, struct error
 	int result;
 
 	r->over = false;
+	machine_begin_end(r->machine);
 	fire_edge(r, OTHER_END, end);
 	result = machine_end(r->machine, err);
 	ret->losses = machine_losses(r->machine);

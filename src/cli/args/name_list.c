@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cli/near.h"
+#include "base/near.h"
 #include "guest/function_name.h"
 
 /* Length of a name without its object: "ext4_mount" in "ext4_mount [ext4]". */

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
-#include "cli/near.h"
+#include "base/near.h"
 #include "function_arg.h"
 #include "name_list.h"
 #include "trace/writer.h"

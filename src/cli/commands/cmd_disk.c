@@ -166,8 +166,7 @@ const struct command cmd_disk = {
 	.operands = "TRACE",
 	.summary = "what was read from disks and written to them, when, and how long did it take?",
 	.description =
-		"Lists the requests that the kernel sent to block devices: what, where, how much, and how long it took until all of it was done. Of requests that "
-		"a driver ends many at a time, as NVMe's does without a scheduler, the end is not known.\n",
+		"Lists the requests that the kernel sent to block devices: what, where, how much, and how long it took until all of it was done.\n",
 	.examples = "  upto disk trace.upto\n      all of them\n"
 		    "  upto disk --summary trace.upto\n      how much, and how long, by device and operation\n"
 		    "  upto disk -s latency_ns -n 10 trace.upto\n      the slowest\n"

@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "cli/args/instruments_arg.h"
 #include "cli/args/trace_lacks.h"
-#include "cli/near.h"
+#include "base/near.h"
 #include "empty.h"
 #include "json_output.h"
 #include "left_out_note.h"

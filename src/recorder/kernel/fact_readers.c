@@ -246,6 +246,26 @@ bool read_complete(struct vcpu *v, struct fact *fact)
 	return true;
 }
 
+/* struct io_comp_batch, include/linux/blkdev.h, which begins with the first request */
+bool read_batch(struct vcpu *v, struct fact *fact)
+{
+	enum { REQUESTS = LOG_MAX / 8 };
+	uint64_t request = structure_pointer_at(v, argument(v, 0)), last = 0;
+	size_t n = 0;
+
+	if (structure_at(REQUEST_NEXT) == MEMBER_UNKNOWN)
+		return false;
+	for (; request && n < REQUESTS; request = structure_pointer(v, request, REQUEST_NEXT)) {
+		last = request;
+		memcpy(texts[0] + 8 * n++, &request, 8);
+	}
+	add_number(fact, last);
+	add_number(fact, 0);
+	add_number(fact, 0);
+	add_bytes(fact, texts[0], 8 * n);
+	return n;
+}
+
 static bool tell_work(struct vcpu *v, struct fact *fact, uint64_t work)
 {
 	learning_work(v, work);

@@ -23,6 +23,7 @@ bool read_move_mount(struct vcpu *v, struct fact *fact);
 bool read_firmware(struct vcpu *v, struct fact *fact);
 bool read_issue(struct vcpu *v, struct fact *fact);
 bool read_complete(struct vcpu *v, struct fact *fact);
+bool read_batch(struct vcpu *v, struct fact *fact);
 bool read_queue(struct vcpu *v, struct fact *fact);
 bool read_timer(struct vcpu *v, struct fact *fact);
 bool read_mutex(struct vcpu *v, struct fact *fact);

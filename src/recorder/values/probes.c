@@ -20,6 +20,7 @@
 #include "recorder/says.h"
 #include "recorder/watch/watch_put.h"
 #include "returns.h"
+#include "trace/event_formats.h"
 #include "trace/meta.h"
 
 #ifdef UPTO_SMALL_TABLES
@@ -630,15 +631,20 @@ void watch_probe(unsigned cpu, void *data)
 	probes_hit(vcpu_get(cpu), site_of(data), 0, above(data));
 }
 
+#define NARROW "a kernel of 32 bits has none"
+
 static void say_what_lacks(void)
 {
 	for (size_t i = 0; i < probes.count; i++) {
 		const struct asked *q = &probes.asked[i];
 
+		/* whoever has the program says that, where it is in there */
+		if (q->d.group && !strcmp(q->d.group, EVENTS_OF_PROGRAMS))
+			continue;
 		if (q->why)
 			recorder_says("--probe %s", q->why);
 		else if (!q->places && probes.narrow)
-			recorder_says("--probe: a kernel of 32 bits has none");
+			recorder_says("--probe: %s", NARROW);
 		else if (!q->places)
 			recorder_says("--probe %s: %s%s has no such place", q->d.text, q->d.target ? "module " : "",
 				      q->d.target ? q->d.target : "the kernel, with the modules that were loaded,");
@@ -648,17 +654,26 @@ static void say_what_lacks(void)
 			      PROBES_MAX);
 }
 
-/* Those that have no place, or none that could be probed, so that nobody waits for their records. */
+/* Those that have no place, or one that could not be probed, so that nobody waits for their records; and why. */
 static void put_nowhere(struct buf *lines)
 {
 	size_t n = 0;
 	char key[48];
 
-	for (size_t i = 0; i < probes.count; i++)
-		if (probes.asked[i].why || !probes.asked[i].places) {
-			snprintf(key, sizeof key, "nowhere.%zu", n++);
-			meta_put(lines, key, probes.asked[i].d.text);
-		}
+	for (size_t i = 0; i < probes.count; i++) {
+		const struct asked *q = &probes.asked[i];
+		size_t length = strlen(q->d.text);
+		cleanup_free char *text = NULL;
+
+		if (!q->why && q->places)
+			continue;
+		if (q->why && !strncmp(q->why, q->d.text, length) && !strncmp(q->why + length, ": ", 2))
+			text = xasprintf("%s\n%s", q->d.text, q->why + length + 2);
+		else if (probes.narrow)
+			text = xasprintf("%s\n%s", q->d.text, NARROW);
+		snprintf(key, sizeof key, "nowhere.%zu", n++);
+		meta_put(lines, key, text ? text : q->d.text);
+	}
 }
 
 void probes_finish(void)

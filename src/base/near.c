@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/alloc.h"
@@ -116,4 +117,24 @@ void near_put(const struct near *n, struct buf *out)
 {
 	for (size_t i = 0; i < n->count; i++)
 		buf_printf(out, "%s%s", i ? ", " : "; similar: ", n->best[i].name);
+}
+
+const char *near_best(const char *wanted, size_t len, const char *const *names)
+{
+	const char *best = NULL;
+	unsigned least_far = TOO_FAR;
+	struct near n;
+
+	near_init(&n, wanted, len);
+	for (size_t i = 0; names[i]; i++) {
+		size_t length = strlen(names[i]);
+		unsigned far = distance(n.wanted, names[i], length < LENGTH_MAX ? length : LENGTH_MAX);
+
+		if (far < least_far) {
+			least_far = far;
+			best = names[i];
+		}
+	}
+	near_deinit(&n);
+	return best;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds existing names that are similar to one that does not exist, for messages like "similar: a, b". */
-#ifndef UPTO_CLI_NEAR_H
-#define UPTO_CLI_NEAR_H
+#ifndef UPTO_BASE_NEAR_H
+#define UPTO_BASE_NEAR_H
 
 #include "base/buf.h"
 
@@ -28,5 +28,8 @@ void near_offer(struct near *n, const char *name);
 
 /* Append "; similar: a, b", or nothing. */
 void near_put(const struct near *n, struct buf *out);
+
+/* The nearest of some names, which end with NULL; NULL: none is near. */
+const char *near_best(const char *wanted, size_t len, const char *const *names);
 
 #endif
