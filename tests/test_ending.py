@@ -150,7 +150,7 @@ def test_outside(tmp_path):
     run(UPTO, "thin", "-o", behind, "--start", "log:Run /init", whole)
     ending, words = told(part)
     assert ending["how"] == "outside" and ending["text"] is None and ending["quiet_ns"] is None, ending
-    assert words == f"behind the part that the trace has, at {ending['ns'] // 1000 / 1e6:.6f} s", words
+    assert words == f"behind the part that the trace has, which ends at {ending['ns'] // 1000 / 1e6:.6f} s", words
     assert told(behind) == told(whole) and told(whole)[0]["how"] == "power-off"
     # QEMU is ended by somebody else than upto
     for sig, how, reason in (signal.SIGTERM, "stopped", None), (signal.SIGSEGV, "cut", "crashed (SIGSEGV)"), (signal.SIGKILL, "cut", "was killed (SIGKILL)"):

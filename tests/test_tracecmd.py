@@ -29,7 +29,9 @@ def tracecmd_of(version):
     folder = os.path.join(BUILD, "guest/tracecmd-i386")
     packages = ["trace-cmd", "libtracecmd1", "libtracefs1", "libtraceevent1", "libzstd1", "zlib1g", "libc6"]
     with Once(folder):
-        run(os.path.join(TOP, "scripts/guest-programs.sh"), folder, "bookworm", "i386", *packages)
+        p = run(os.path.join(TOP, "scripts/guest-programs.sh"), folder, "bookworm", "i386", *packages, check=False)
+    if p.returncode:
+        pytest.skip(f"no trace-cmd of 32 bits: {(p.stderr.decode(errors='replace').splitlines() or ['no reason told'])[-1]}")
     libraries = [f for f in glob.glob(folder + "/**/*.so.*", recursive=True) if os.path.dirname(f).endswith("i386-linux-gnu")]
     return [f"{folder}/usr/bin/trace-cmd=/usr/bin/trace-cmd", *(f"{f}=/lib/{os.path.basename(f)}" for f in libraries)]
 

@@ -225,7 +225,8 @@ void ending_put(const struct ending *e, const struct threads *threads, struct bu
 	if (e->how != ENDED_PANIC)
 		put_who(e, threads, " by ", out);
 	if (e->how)
-		buf_printf(out, ", at %" PRIu64 ".%06" PRIu64 " s", e->ns / 1000000000, e->ns % 1000000000 / 1000);
+		buf_printf(out, "%s at %" PRIu64 ".%06" PRIu64 " s", e->how == ENDED_OUTSIDE ? ", which ends" : ",",
+			   e->ns / 1000000000, e->ns % 1000000000 / 1000);
 	if (e->quiet_ns != UINT64_MAX) {
 		buf_printf(out, "; no process ran since %" PRIu64 ".%06" PRIu64 " s", e->quiet_ns / 1000000000,
 			   e->quiet_ns % 1000000000 / 1000);

@@ -298,9 +298,9 @@ static int find_handler(struct finding *f, uint32_t number, struct error *err)
 		f->at = (struct script_place){ number, i };
 		f->asked = &h->places[i];
 		f->found = 0;
-		if (find_place(f, &why) == 0)
+		if (find_place(f, &why) == 0) {
 			there++;
-		else {
+		} else if (!f->o->grows) { /* what is nowhere so far may come */
 			pass_over(f, &why);
 			if (!first.text[0])
 				first = why;
