@@ -285,7 +285,8 @@ void UPTO_NOT_INSTRUMENTED upto_instrument_log(void (*put)(char c))
 		if (c->ticks == UPTO_NO_END)
 			put_text(put, "      -1");
 		else
-			put_number(put, us_of(c->ticks), 8);
+			/* to where its end is rounded to, so that what lies in it does in the log, too */
+			put_number(put, us_of(c->begin + c->ticks) - us_of(c->begin), 8);
 		put_text(put, "          0   ");
 		put_address(put, c->function);
 		put_text(put, " ");

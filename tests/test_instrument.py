@@ -106,20 +106,28 @@ def test_memory(tmp_path):
 
 HOST = """
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #define kernel_main kernel_main_
 #define ticks ticks_
 #include "instrumented.c"
 #undef ticks
 static UPTO_NOT_INSTRUMENTED uint64_t now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return (uint64_t)t.tv_sec * 1000000000 + t.tv_nsec; }
-UPTO_NOT_INSTRUMENTED int main(void)
+static uint64_t steps, step;
+static UPTO_NOT_INSTRUMENTED uint64_t stepping(void) { return steps += step; }
+static UPTO_NOT_INSTRUMENTED void put_char(char c) { putchar(c); }
+/* What is in memory; with a number: the log by a clock that steps so many nanoseconds each time. */
+UPTO_NOT_INSTRUMENTED int main(int argc, char **argv)
 {
 	struct upto_instrument config = all;
 
-	config.clock = now;
+	step = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
+	config.clock = step ? stepping : now;
 	upto_instrument_begin(&config);
 	never();
 	work();
+	if (step)
+		return upto_instrument_log(put_char), 0;
 	return fwrite(calls, sizeof calls, 1, stdout) != 1;
 }
 """
@@ -137,11 +145,27 @@ def swapped(dump):
     return out
 
 
+def on_host(folder):
+    """HOST, as a program of this machine, and its System.map beside it."""
+    (folder / "host.c").write_text(HOST)
+    run("gcc", "-O1", "-no-pie", "-finstrument-functions", "-I", LIBRARY, "-I", GUESTS, "-o", folder / "host", folder / "host.c", os.path.join(LIBRARY, "upto_instrument.c"))
+    (folder / "System.map").write_bytes(run("nm", "-n", folder / "host").stdout)
+
+
+def test_log_rounded(tmp_path):
+    """The log has microseconds: a call lies in its caller there, too, however both are rounded."""
+    on_host(tmp_path)
+    for step in 1, 97, 333, 401, 613, 787, 999, 1000, 1499, 70001:
+        (tmp_path / "log").write_bytes(run(tmp_path / "host", str(step)).stdout)
+        tree, calls = calls_in(tmp_path, tmp_path / "log")
+        below = [n for n in tree if n[1] in WORK_CALLS]
+        assert calls == WORK_CALLS, (step, calls)
+        assert sorted(below) == sorted([(1, "never", 1), (1, "work", 1), (2, "branch", 2), (3, "leaf", 7), (2, "slow", 1), *((2 + i, "deep", 1) for i in range(10))]), (step, tree)
+
+
 def test_dump(tmp_path):
     """The buffer alone, of 64 bits, in either order of bytes; somewhere in other bytes; cut short, and damaged."""
-    (tmp_path / "host.c").write_text(HOST)
-    run("gcc", "-O1", "-no-pie", "-finstrument-functions", "-I", LIBRARY, "-I", GUESTS, "-o", tmp_path / "host", tmp_path / "host.c", os.path.join(LIBRARY, "upto_instrument.c"))
-    (tmp_path / "System.map").write_bytes(run("nm", "-n", tmp_path / "host").stdout)
+    on_host(tmp_path)
     dump = run(tmp_path / "host").stdout
     for name, data in ("little", dump), ("big", swapped(dump)), ("within", b"\0" * 70001 + b"\x89uptoM\r\n" + b"x" * 300 + dump + b"y" * 99):
         (tmp_path / name).write_bytes(data)
