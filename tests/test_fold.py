@@ -143,10 +143,14 @@ def test_below_in_parts():
     run(UPTO, "stack", "--at", "end", trace)
     whole = upto_json("top", "--json", "-n", "0", *BELOW, trace)["functions"]
     info = upto_json("info", "--json", trace)
-    middle = (info["spans"][0]["start_ns"] + info["duration_ns"]) // 2
-    parts = [sum(f["self_insns"] for f in upto_json("top", "--json", "-n", "0", option, f"{middle}ns", *BELOW, trace)["functions"]) for option in ("--to", "--from")]
     insns = sum(f["self_insns"] for f in whole)
-    assert all(parts) and abs(sum(parts) - insns) <= 1, (parts, insns)
+    # the middle, and amid calls, where time since the last event is divided
+    calls = upto_json("calls", "--json", "-n", "0", "-F", BELOW[1], trace)["calls"]
+    moments = [(info["spans"][0]["start_ns"] + info["duration_ns"]) // 2, *(c["start_ns"] + c["duration_ns"] // 3 for c in calls[::len(calls) // 8])]
+    for at in moments:
+        parts = [sum(f["self_insns"] for f in upto_json("top", "--json", "-n", "0", option, f"{at}ns", *BELOW, trace)["functions"]) for option in ("--to", "--from")]
+        assert abs(sum(parts) - insns) <= 1, (at, parts, insns)
+        assert at != moments[0] or all(parts), parts
     assert sum(m["self_insns"] for m in upto_json("top", "--json", "-n", "0", "--by", "module", *BELOW, trace)["module"]) == insns
     for by in "process", "thread", "interrupt":
         p = run(UPTO, "top", "--by", by, *BELOW, trace, check=False)

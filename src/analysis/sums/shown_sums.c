@@ -198,9 +198,20 @@ static void spend_within(void *state, struct stacks *s, struct stack *stack, con
 		shown_sums_spend(&in->sums, s, stack, &clipped);
 }
 
+/* Behind the span, the replay goes on for as long as some vCPU's time in it is not known. */
+static void run(void *state, struct stacks *s, const struct stacks_run *run)
+{
+	const struct in_span *in = state;
+
+	if (run->events->ns >= in->span->to_ns && stacks_are_past(run, in->span->to_ns))
+		s->stop = true;
+}
+
 static int of_span(const struct session *session, const struct span *span, struct functions *ret, struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter_within, .leave = leave, .spend = spend_within };
+	static const struct stacks_visitor visitor = {
+		.enter = enter_within, .leave = leave, .spend = spend_within, .run = run,
+	};
 	struct in_span in = { .span = span };
 	struct checkpoint from;
 	struct stacks stacks;
@@ -208,7 +219,7 @@ static int of_span(const struct session *session, const struct span *span, struc
 	int result;
 
 	shown_sums_init(&in.sums, session);
-	result = stacks_replay(&stacks, session, begun ? &from : NULL, span->to_ns, &visitor, &in, err);
+	result = stacks_replay(&stacks, session, begun ? &from : NULL, UINT64_MAX, &visitor, &in, err);
 	stacks_deinit(&stacks);
 	shown_sums_add(ret, &in.sums);
 	shown_sums_deinit(&in.sums);
