@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +12,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "analysis/check/summary.h"
-#include "arch/arch.h"
 #include "base/alloc.h"
 #include "base/file.h"
-#include "cli/args/trace_arg.h"
 #include "cli/end_signals.h"
-#include "cli/print/ending_note.h"
-#include "cli/print/see.h"
 #include "cli/print/terminal.h"
 #include "config.h"
 #include "file_symbols.h"
@@ -31,11 +24,11 @@
 #include "kernel_names.h"
 #include "qemu.h"
 #include "qemu_replay.h"
-#include "recording_args.h"
-#include "recording_probes.h"
 #include "recorder/stats.h"
-#include "run_inputs.h"
-#include "run_register.h"
+#include "recording_args.h"
+#include "recording_config.h"
+#include "recording_probes.h"
+#include "recording_tells.h"
 #include "shared_folders.h"
 #include "trace/reader.h"
 
@@ -124,146 +117,6 @@ static char *find_plugin(struct error *err)
 	error_set(err, "%s: not there: is upto installed?", path);
 	free(path);
 	return NULL;
-}
-
-static char *join(char *const *argv)
-{
-	struct buf text = { 0 };
-
-	for (; *argv; argv++)
-		buf_printf(&text, "%s%s", text.len ? " " : "", *argv);
-	buf_put_u8(&text, 0);
-	return (char *)text.data;
-}
-
-/* Several vCPUs share a thread, if something asks for that: recorder/qemu/qemu_inside.h, turns_tell(). */
-static void put_turns(const struct recording *rec, struct buf *lines)
-{
-	const char *accel = qemu_option(rec->argv, "accel"), *why = NULL;
-
-	if (rec->deterministic)
-		why = "--deterministic";
-	else if (qemu_option(rec->argv, "icount"))
-		why = "-icount";
-	else if (accel && strstr(accel, "thread=single"))
-		why = "thread=single";
-	if (why && qemu_vcpus(rec->argv) > 1)
-		meta_put(lines, "turns", why);
-}
-
-/* The trace is a part of what the guest did, chosen by that option. */
-static void put_snapshot(const struct recording *rec, struct buf *lines)
-{
-	char *const *option = qemu_snapshot(rec->argv);
-	cleanup_free char *both = option ? xasprintf("%s %s", option[0], option[1]) : NULL;
-
-	if (!both)
-		return;
-	meta_put(lines, "snapshot", "1");
-	meta_put(lines, "meta.thinned", both);
-}
-
-/* What guest time is. Of several vCPUs, QEMU's clock goes on with each one's instructions. */
-static void put_icount(const struct recording *rec, struct buf *lines)
-{
-	bool icount = rec->deterministic || qemu_option(rec->argv, "icount");
-	int shift = rec->deterministic ? 0 : qemu_icount_shift(rec->argv);
-	bool exact = icount && shift >= 0 && qemu_vcpus(rec->argv) == 1;
-
-	if (icount)
-		meta_put_u64(lines, "icount", 1);
-	if (exact) {
-		meta_put_u64(lines, "icount_shift", (uint64_t)shift);
-		meta_put_u64(lines, "meta.icount_shift", (uint64_t)shift);
-	}
-	meta_put(lines, "meta.clock", exact ? "instructions retired; guest ns (icount: exact)" : icount ?
-		 "instructions retired; guest ns (icount; interpolated between sync points)" :
-		 "instructions retired; guest ns (interpolated between sync points)");
-}
-
-/* The files that tell of the kernel. */
-static void put_sources(const struct kernel_sources *sources, struct buf *lines)
-{
-	if (sources->image)
-		meta_put(lines, "kernel", sources->image);
-	if (sources->types)
-		meta_put(lines, "types", sources->types);
-	if (sources->cache)
-		meta_put(lines, "cache", sources->cache);
-	for (size_t i = 0; i < sources->n_symbols; i++) {
-		char key[32];
-
-		snprintf(key, sizeof key, "symbols.%zu", i);
-		meta_put(lines, key, sources->symbols[i].path);
-		snprintf(key, sizeof key, "address.%zu", i);
-		if (sources->symbols[i].placed)
-			meta_put_u64(lines, key, sources->symbols[i].address);
-	}
-}
-
-/* What it takes to run that guest again, and to record it. */
-static void put_run(const struct recording *rec, struct buf *lines)
-{
-	static const char *const options[] = { "symbols", "types", "sysroot" };
-	struct buf run = { 0 };
-	char key[32];
-
-	run_inputs_put(rec->argv, &run);
-	if (rec->log)
-		meta_put(&run, "meta.run.log", rec->log);
-	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-		snprintf(key, sizeof key, "meta.run.%s", options[i]);
-		if (arg(rec->args, options[i]))
-			meta_put(&run, key, arg(rec->args, options[i]));
-	}
-	run_register_put(&run);
-	buf_put(lines, run.data, run.len);
-	buf_free(&run);
-}
-
-static int write_config(const struct recording *rec, struct recorded *s, const char *version, struct error *err)
-{
-	const char *append = qemu_option(rec->argv, "append");
-	cleanup_free char *command = join(rec->argv), *kernel_args = recording_args_of_kernel(rec->args);
-	struct buf lines = { 0 };
-	int r;
-
-	meta_put_u64(&lines, "out", (uint64_t)s->out);
-	meta_put_u64(&lines, "stats", (uint64_t)s->stats_fd);
-	put_sources(&s->kernel.sources, &lines);
-	meta_put(&lines, "meta.arch", arch_x86_64.name);
-	meta_put(&lines, "meta.upto", UPTO_VERSION);
-	meta_put(&lines, "meta.qemu", version);
-	meta_put(&lines, "meta.qemu_command", command);
-	if (append)
-		meta_put(&lines, "meta.command_line", append);
-	if (rec->changed)
-		meta_put(&lines, "meta.changed", rec->changed);
-	put_icount(rec, &lines);
-	put_turns(rec, &lines);
-	put_snapshot(rec, &lines);
-	if (!rec->again && (rec->deterministic || rec->log))
-		put_run(rec, &lines);
-	recording_choice_put(rec->args, &lines);
-	meta_put(&lines, "inside", (char *)s->inside.data);
-	if (rec->thunks)
-		meta_put(&lines, "thunks", "1");
-	if (kernel_args)
-		meta_put(&lines, "args", kernel_args);
-	if (arg(rec->args, "event"))
-		meta_put(&lines, "event", arg(rec->args, "event"));
-	if (arg(rec->args, "event-check"))
-		meta_put(&lines, "meta.event_check", "1");
-	buf_put(&lines, s->probes.data, s->probes.len);
-	meta_put_u64(&lines, "meta.vcpus", qemu_vcpus(rec->argv));
-	meta_put_u64(&lines, "meta.started", (uint64_t)time(NULL));
-	s->config = memfd_create("upto-config", 0);
-	r = s->config < 0 ? -errno : write_all(s->config, lines.data, lines.len);
-	buf_free(&lines);
-	if (r < 0)
-		return error_set(err, "configuration: %s", strerror(-r));
-	lseek(s->config, 0, SEEK_SET);
-	return 0;
 }
 
 static int share_stats(struct recorded *s, struct error *err)
@@ -426,26 +279,6 @@ static void look_beside(const struct recording *rec, const struct recorded *s)
 		ask_to_end(s->pid, s->stats);
 }
 
-static void status_line(const struct recording *rec, const struct stats *st, const struct stats *before)
-{
-	double rate = (double)(st->events - before->events) * 1000 / STATUS_MS;
-
-	if (st->waits) {
-		const char *start = arg(rec->args, "start");
-		struct buf line = { 0 };
-
-		terminal_escape(&line, st->waits == 1 && start ? start : "its end");
-		buf_put_u8(&line, 0);
-		fprintf(stderr, "\r\033[Kguest %.2f s  waits for %s", (double)st->guest_ns / 1e9, (char *)line.data);
-		buf_free(&line);
-		fflush(stderr);
-		return;
-	}
-	fprintf(stderr, "\r\033[Kguest %.2f s  %.1f M events  %.1f M/s  %.1f MB", (double)st->guest_ns / 1e9,
-		(double)st->events / 1e6, rate / 1e6, (double)st->bytes / 1e6);
-	fflush(stderr);
-}
-
 /* What comes behind the span was recorded before. */
 static void end_behind_span(const struct recording *rec, struct recorded *s)
 {
@@ -460,7 +293,7 @@ static void end_behind_span(const struct recording *rec, struct recorded *s)
 /* Wait for QEMU. Show the progress if a terminal is free for that. */
 static int wait_for(const struct recording *rec, struct recorded *s, bool tell)
 {
-	struct stats before = { 0 };
+	uint64_t before = 0;
 	int status;
 
 	for (;;) {
@@ -476,8 +309,8 @@ static int wait_for(const struct recording *rec, struct recorded *s, bool tell)
 			look_beside(rec, s);
 		}
 		if (tell && pid == 0) {
-			status_line(rec, s->stats, &before);
-			before = *s->stats;
+			recording_tell_status(rec, s->stats, before, STATUS_MS);
+			before = s->stats->events;
 		}
 	}
 	child = 0;
@@ -485,182 +318,6 @@ static int wait_for(const struct recording *rec, struct recorded *s, bool tell)
 		fputs("\r\033[K", stderr);
 	s->killed_by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static void print_costs(const struct stats *st)
-{
-	for (int k = 1; k < FACT_KINDS; k++)
-		if (st->facts[k])
-			fprintf(stderr, "upto: cost of %-10s %8" PRIu64 " times  %10.3f ms\n",
-				fact_kind_name((enum fact_kind)k), st->facts[k], (double)st->fact_ns[k] / 1e6);
-}
-
-static void print_learning(const struct stats *st)
-{
-	if (st->learn_tries)
-		fprintf(stderr, "upto: cost of %-10s %8" PRIu64 " times  %10.3f ms\n", "learning", st->learn_tries,
-			(double)st->learn_ns / 1e6);
-}
-
-/* "was killed (SIGKILL)", "crashed (SIGSEGV)", of a recorder that could not write the end */
-static void put_how_qemu_ended(int killed_by, struct buf *out)
-{
-	static const int crashes[] = { SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE };
-	bool crashed = false;
-
-	for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
-		crashed |= killed_by == crashes[i];
-	if (killed_by)
-		buf_printf(out, "%s (SIG%s)", crashed ? "crashed" : "was killed",
-			   sigabbrev_np(killed_by) ? sigabbrev_np(killed_by) : "RT");
-	else
-		buf_printf(out, "ended on its own");
-}
-
-/* `killed_by`: the signal that ended QEMU; 0: none did */
-static void tell_faults(const struct recording *rec, const struct stats *st, int killed_by)
-{
-	const char *start = arg(rec->args, "start");
-	struct buf how = { 0 };
-
-	/* what a killed one was saying may lack its end */
-	for (size_t at = 0, n; at < sizeof st->says && (n = strcspn(st->says + at, "\n")); at += n + 1)
-		fprintf(stderr, "upto: %.*s\n", (int)n, st->says + at);
-	if (st->write_error && st->waits == 1 && !st->events)
-		fprintf(stderr, "upto: %s: cut short: %s; it has no events: what is to start it%s%s%s did not happen\n",
-			rec->output, strerror(st->write_error), start ? " (--start " : "", start ? start : "",
-			start ? ")" : "");
-	else if (st->write_error)
-		fprintf(stderr,
-			"upto: %s: cut short: %s; the %" PRIu64 " events before are whole, %" PRIu64 " were lost\n",
-			rec->output, strerror(st->write_error), st->events - st->lost, st->lost);
-	put_how_qemu_ended(killed_by, &how);
-	if (!st->write_error && !st->finished)
-		fprintf(stderr, "upto: %s: cut short: QEMU %.*s; what was written before is whole\n", rec->output,
-			(int)how.len, (char *)how.data);
-	buf_free(&how);
-	if (st->limits)
-		fprintf(stderr,
-			"upto: %s: %" PRIu64
-			" things were not watched, since tables were full: 'upto info' says which\n",
-			rec->output, st->limits);
-}
-
-/* Is the trace without what came last? */
-static bool is_cut_short(const struct stats *st)
-{
-	return st->write_error || !st->finished;
-}
-
-/* What a trace has that was cut short; of another one, what was recorded. */
-static struct summary figures(const struct recording *rec, const struct stats *st)
-{
-	struct summary all = { .events = st->events, .insns = st->insns, .duration_ns = st->guest_ns }, kept;
-	struct reader *r;
-	struct error ignored;
-
-	if (!is_cut_short(st) || reader_open(rec->output, &r, &ignored) < 0)
-		return all;
-	if (summary_analyse(r, &kept, &ignored) == 0)
-		all = kept;
-	reader_free(r);
-	return all;
-}
-
-/* Of a recording of which nothing was taken out. */
-static void tell_all(const struct recording *rec, const struct stats *st)
-{
-	struct summary all = figures(rec, st);
-	struct stat file;
-	double bytes = stat(rec->output, &file) == 0 ? (double)file.st_size : (double)st->bytes;
-
-	fprintf(stderr,
-		"upto: %s: %.1f M events, %.2f G instructions, %.2f s of guest time, %.1f MB (%.3f bytes an event)%s\n",
-		rec->output, (double)all.events / 1e6, (double)all.insns / 1e9, (double)all.duration_ns / 1e9,
-		bytes / 1e6, all.events ? bytes / (double)all.events : 0.0,
-		st->names || st->objects ? "" : ", no kernel symbols");
-}
-
-/* How the guest ended, and what its kernel complained of. */
-static void tell_ending(const struct recording *rec)
-{
-	struct buf text = { 0 }, path = { 0 };
-	struct facts facts = { 0 };
-	const char *moment = NULL;
-	struct trace_arg t;
-	struct error ignored;
-
-	if (open_trace(rec->output, &t, &ignored) < 0)
-		return;
-	if (facts_read(t.reader, &facts, &ignored) == 0)
-		moment = ending_note(&t, &facts, &text);
-	if (text.len)
-		fprintf(stderr, "upto: %s: ended: %.*s\n", rec->output, (int)text.len, (char *)text.data);
-	see_path(&path, rec->output);
-	if (moment)
-		fprintf(stderr, "see: upto stack --at %s %.*s\n", moment, (int)path.len, (char *)path.data);
-	buf_free(&path);
-	facts_deinit(&facts);
-	buf_free(&text);
-	trace_arg_close(&t);
-}
-
-/* Most of a distribution's programs and libraries. */
-static void tell_stripped(const struct recording *rec, const struct file_symbols *found)
-{
-	struct buf names = { 0 };
-
-	terminal_escape(&names, found->stripped_names);
-	fprintf(stderr,
-		"upto: %s: of the programs and libraries that ran, %zu are stripped (%.*s%s): with their debug packages below ROOT, or DEBUGINFOD_URLS "
-		"set, 'upto symbols --sysroot ROOT %s' adds their names\n",
-		rec->output, found->stripped, (int)names.len, (char *)names.data,
-		found->stripped > STRIPPED_NAMED ? " …" : "", rec->output);
-	buf_free(&names);
-}
-
-/* What there is now. */
-static void summarise(const struct recording *rec, const struct stats *st, const struct recording_chosen *chosen,
-		      const struct file_symbols *files)
-{
-	if (rec->costs) {
-		print_costs(st);
-		print_learning(st);
-	}
-	if (rec->quiet)
-		return;
-	if (!chosen->replaced)
-		tell_all(rec, st);
-	if (chosen->lines.len)
-		fwrite(chosen->lines.data, 1, chosen->lines.len, stderr);
-	tell_ending(rec);
-	if (files->stripped)
-		tell_stripped(rec, files);
-	if (st->never_ran[0])
-		fprintf(stderr, "upto: %s: nothing of these ran, or not where it was said to: %.*s\n", rec->output,
-			(int)sizeof st->never_ran, st->never_ran);
-	if (!st->kernel && !st->names && !st->objects && st->events)
-		fprintf(stderr,
-			"upto: %s: no kernel of Linux was found: give --symbols FILE with the functions of what ran\n",
-			rec->output);
-	if (st->no_names[0])
-		fprintf(stderr,
-			"upto: %s: kernel without names: %.*s, and no vmlinux or System.map lies beside it; give --symbols vmlinux\n",
-			rec->output, (int)sizeof st->no_names, st->no_names);
-	if (st->learnt)
-		fprintf(stderr,
-			"upto: %s: nothing describes this kernel's types: %u places in its structures were learnt from the guest ('upto layout %s')\n",
-			rec->output, st->learnt, rec->output);
-	if (st->lacks[0] && !st->no_names[0])
-		fprintf(stderr, "upto: %s: the kernel lacks %.*s: what upto reads there is not in the trace\n",
-			rec->output, (int)sizeof st->lacks, st->lacks);
-	if (!st->events)
-		return; /* nothing to ask about */
-	/* without a Linux kernel nobody was woken up, and there is nothing to ask why about */
-	fprintf(stderr,
-		st->facts[FACT_WAKE] ? "next: upto timeline %s | upto why %s | upto top %s | upto syscalls %s\n"
-				     : "next: upto top %s | upto first %s | upto syscalls %s | upto info %s\n",
-		rec->output, rec->output, rec->output, rec->output);
 }
 
 static int prepare(const struct recording *rec, struct recorded *s, struct error *err)
@@ -674,9 +331,15 @@ static int prepare(const struct recording *rec, struct recorded *s, struct error
 	s->out = open_output(rec, &s->made, err);
 	if (s->out < 0)
 		goto out;
-	if (share_stats(s, err) == 0 && write_config(rec, s, (char *)version.data, err) == 0 &&
-	    build_argv(rec, s, err) == 0)
-		r = 0;
+	if (share_stats(s, err) < 0)
+		goto out;
+	s->config = recording_config(rec, &(struct recording_parts){
+					      .out = s->out, .stats_fd = s->stats_fd, .version = (char *)version.data,
+					      .inside = (char *)s->inside.data, .sources = &s->kernel.sources,
+					      .probes = &s->probes,
+				      }, err);
+	if (s->config >= 0)
+		r = build_argv(rec, s, err);
 out:
 	buf_free(&version);
 	return r;
@@ -737,20 +400,6 @@ static int check_sysroot(const struct recording *rec, struct error *err)
 	return r;
 }
 
-/* What is to be known of what was asked for, while the firmware runs. */
-static void tell_asked(const struct recording *rec, const struct kernel_files *kernel)
-{
-	struct buf lines = { 0 };
-
-	if (rec->quiet)
-		return;
-	recording_choice_notes(rec->args, &lines);
-	kernel_names_lacking(rec->args, &kernel->sources, &lines);
-	if (lines.len)
-		fwrite(lines.data, 1, lines.len, stderr);
-	buf_free(&lines);
-}
-
 static int record_guest(const struct recording *rec, struct recorded *s, struct error *err)
 {
 	struct recording_chosen chosen = { 0 };
@@ -764,7 +413,7 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
 	if (start(rec, s, err) < 0)
 		return EXIT_FAILED;
-	tell_asked(rec, &s->kernel);
+	recording_tell_asked(rec, &s->kernel);
 	r = wait_for(rec, s, tell && !rec->beside);
 	look_beside(rec, s); /* of a short one, too */
 	if (rec->beside)
@@ -787,7 +436,7 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 			  s->stats->hopeless);
 		return EXIT_FAILED;
 	}
-	tell_faults(rec, s->stats, s->killed_by);
+	recording_tell_faults(rec, s->stats, s->killed_by);
 	if (s->stats->finished && !s->stats->write_error) {
 		add_file_symbols(rec, &s->folders, &files);
 		if (s->stats->learnt)
@@ -795,9 +444,9 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 		failed = recording_choice_apply(rec->args, rec->output, rec->quiet, s->stats->waits, &chosen, err) < 0;
 	}
 	restore_signals(s->signals);
-	summarise(rec, s->stats, &chosen, &files);
+	recording_summarise(rec, s->stats, &chosen, &files);
 	buf_free(&chosen.lines);
-	return (failed || is_cut_short(s->stats)) && !r ? EXIT_FAILED : r;
+	return (failed || recording_is_cut_short(s->stats)) && !r ? EXIT_FAILED : r;
 }
 
 /* From now on stderr is that file. */
