@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What recording costs and how fast a trace is read. Ratios are of runs taken in turn, with their spread.
 
-usage: bench/run.py [small|full|thin|many|others|kfi|text|kernels|debug|values|past|hardware|handlers]…   (default: all but thin, which small and full have)
+usage: bench/run.py [small|full|thin|many|others|kfi|text|kernels|debug|values|past|hardware|handlers|growth]…   (default: all but thin, which small and full have)
 RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900), LINES=N how
 many lines the text trace has (52 million, which take 3 GB while they are there).
 """
@@ -37,6 +37,7 @@ CALL_BOUND, OFF_BOUND = 25 / 16, 2  # of what the least hook takes; ns a call
 WAIT_BOUND, INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND, THIN_BOUND = 1.03, 0.5, 50e6, 5, 2, 300, 5
 FLIGHT_BOUND = 0.1  # beside what recording costs: what is forgotten is gone through once more, and the rest is cut exactly
 VMLINUX_BOUND, LEARN_BOUND = 0.3, 1  # seconds for files beside a kernel's image; per cent of the boot for learning
+GROWTH_BOUND = 6  # of four times as much
 TEXT_EVENTS = 52000000  # that one had in 2016: three answers from it are the measure
 
 
@@ -567,9 +568,56 @@ def handlers():
     remove_trace()
 
 
+SPANS = """
+#include <stdlib.h>
+__attribute__((noipa)) static void round_(void) { }
+int main(int argc, char **argv)
+{
+	for (int n = argc > 1 ? atoi(argv[1]) : 0; n; n--)
+		round_();
+}
+"""
+
+
+def follower_seconds(lines):
+    """What a follower of the log of a guest takes that says so many lines."""
+    args = qemu_args("6.12", initrd("6.12", "talks"), append=f"printk.devkmsg=on log_buf_len=16M lines={lines}")
+    remove_trace()
+    recorder = subprocess.Popen([UPTO, "record", "-q", "-f", "-o", TRACE, "--", *args], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not os.path.exists(TRACE) or not os.path.getsize(TRACE):
+        assert recorder.poll() is None
+        time.sleep(0.05)
+    follower = subprocess.Popen([UPTO, "log", "--follow", "--grep", "line ", TRACE], stdout=subprocess.PIPE)
+    shown = follower.stdout.read().count(b"\n")
+    _, status, used = os.wait4(follower.pid, 0)
+    assert not status and not recorder.wait() and shown == lines, (status, shown)
+    return used.ru_utime + used.ru_stime
+
+
+def growth():
+    """What four times as much takes: four times as long, and not sixteen."""
+    program = os.path.join(WORK, "bench-spans")
+    with open(program + ".c", "w") as f:
+        f.write(SPANS)
+    run("gcc", "-O1", "-finstrument-functions", "-o", program, program + ".c")
+    few, seconds = 40000, {}
+    for n in few, 4 * few:
+        remove_trace()
+        run(UPTO, "exec", "-q", "-o", TRACE, "--", program, str(n))
+        run(UPTO, "thin", "--every", "--start", "entry:round_", "--stop", "exit:round_", "-o", TRACE + ".spans", TRACE)
+        os.replace(TRACE + ".spans", TRACE)
+        assert len(upto_json("info", "--json", TRACE)["spans"]) == n
+        for command in ["check"], ["info"], ["top"], ["calls", "-n", "1"]:
+            seconds.setdefault(f"{' '.join(command)} of {4 * few} spans", []).append(statistics.median(timed([UPTO, *command, TRACE])[0] for _ in range(3)))
+        seconds.setdefault(f"log --follow of {4 * few} lines", []).append(follower_seconds(n))
+    for what, (one, four) in seconds.items():
+        print(f"growth: {what:32}{four:7.2f} s, {four / one:5.2f} times as long as of {few}; {verdict(four / one, GROWTH_BOUND)} {GROWTH_BOUND}", flush=True)
+    remove_trace()
+
+
 def main():
-    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels", "debug", "values", "past", "hardware", "handlers"]:
-        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels, "debug": debug, "values": values, "past": past, "hardware": hardware, "handlers": handlers}[what]()
+    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels", "debug", "values", "past", "hardware", "handlers", "growth"]:
+        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels, "debug": debug, "values": values, "past": past, "hardware": hardware, "handlers": handlers, "growth": growth}[what]()
 
 
 if __name__ == "__main__":

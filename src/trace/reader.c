@@ -66,11 +66,12 @@ static const char *header_fault(const struct reader *r, const struct chunk_heade
 	return NULL;
 }
 
+/* From where the whole chunks end so far. */
 static void walk(struct reader *r)
 {
-	uint64_t offset = sizeof(struct file_header);
-	size_t cap = 0;
+	uint64_t offset = r->cut_at;
 
+	r->cut_why = NULL;
 	while (offset < r->size && !r->ended) {
 		struct chunk c = { .offset = offset };
 
@@ -85,7 +86,7 @@ static void walk(struct reader *r)
 		r->cut_why = header_fault(r, &c.header, offset);
 		if (r->cut_why)
 			break;
-		r->chunks = array_grow(r->chunks, r->n_chunks, &cap, sizeof *r->chunks);
+		r->chunks = array_grow(r->chunks, r->n_chunks, &r->chunks_cap, sizeof *r->chunks);
 		r->chunks[r->n_chunks++] = c;
 		offset += sizeof c.header + c.header.stored;
 		r->ended = c.header.type == CHUNK_END;
@@ -122,13 +123,14 @@ int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *
 	return 0;
 }
 
-int reader_chunks_of(const struct reader *r, enum chunk_type type, reader_take *take, void *state, struct error *err)
+int reader_chunks_since(const struct reader *r, size_t first, enum chunk_type type, reader_take *take, void *state,
+			struct error *err)
 {
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	struct buf packed = { 0 }, data = { 0 };
 	int result = 0;
 
-	for (size_t i = 0; i < r->n_chunks && result == 0; i++) {
+	for (size_t i = first; i < r->n_chunks && result == 0; i++) {
 		struct cursor in;
 
 		if (r->chunks[i].header.type != type)
@@ -142,6 +144,11 @@ int reader_chunks_of(const struct reader *r, enum chunk_type type, reader_take *
 	buf_free(&packed);
 	buf_free(&data);
 	return result;
+}
+
+int reader_chunks_of(const struct reader *r, enum chunk_type type, reader_take *take, void *state, struct error *err)
+{
+	return reader_chunks_since(r, 0, type, take, state, err);
 }
 
 bool reader_has(const struct reader *r, enum chunk_type type)
@@ -201,13 +208,14 @@ static int take_chunk(struct reader *r, size_t i, struct buf *data, struct error
 	return ret < 0 ? error_prefix(err, "%s: chunk %zu at byte %" PRIu64, r->path, i, r->chunks[i].offset) : 0;
 }
 
-static int load(struct reader *r, struct error *err)
+/* What chunks from that one on have for everybody. */
+static int load(struct reader *r, size_t first, struct error *err)
 {
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	struct buf packed = { 0 }, data = { 0 };
 	int ret = 0;
 
-	for (size_t i = 0; i < r->n_chunks && ret == 0; i++) {
+	for (size_t i = first; i < r->n_chunks && ret == 0; i++) {
 		/* strings and facts are for those who ask: texts.h, facts.h */
 		if (r->chunks[i].header.type == CHUNK_EVENTS || r->chunks[i].header.type == CHUNK_TEXTS ||
 		    r->chunks[i].header.type == CHUNK_FACTS)
@@ -255,14 +263,32 @@ int reader_open(const char *path, struct reader **ret, struct error *err)
 	r->size = (uint64_t)st.st_size;
 	if (read_file_header(r, err) < 0)
 		goto fail;
+	r->cut_at = sizeof(struct file_header);
 	walk(r);
-	if (load(r, err) < 0 || find_arch(r, err) < 0 || find_boots(r, err) < 0)
+	if (load(r, 0, err) < 0 || find_arch(r, err) < 0 || find_boots(r, err) < 0)
 		goto fail;
 	*ret = r;
 	return 0;
 fail:
 	reader_free(r);
 	return -1;
+}
+
+int reader_go_on(struct reader *r, struct error *err)
+{
+	size_t before = r->n_chunks;
+	struct stat st;
+
+	if (fstat(r->fd, &st) < 0)
+		return error_set(err, "%s: %s", r->path, strerror(errno));
+	if (r->ended || (uint64_t)st.st_size <= r->size)
+		return 0;
+	r->size = (uint64_t)st.st_size;
+	walk(r);
+	if (load(r, before, err) < 0)
+		return -1;
+	boots_deinit(&r->boots);
+	return find_boots(r, err);
 }
 
 void reader_free(struct reader *r)

@@ -48,7 +48,7 @@ struct reader {
 	uint64_t size;           /* of the file */
 	uint32_t version;        /* of its format */
 	struct chunk *chunks;    /* all whole chunks, in file order */
-	size_t n_chunks;
+	size_t n_chunks, chunks_cap;
 	const struct arch *arch; /* of the guest */
 	struct meta meta;        /* of all META chunks and END */
 	struct boots boots;      /* as META tells of them */
@@ -80,6 +80,9 @@ struct reader {
 int reader_open(const char *path, struct reader **ret, struct error *err);
 void reader_free(struct reader *r);
 
+/* Of a trace that is being recorded: take in what has come to it since. Nobody else may use the reader meanwhile. */
+int reader_go_on(struct reader *r, struct error *err);
+
 /*
  * Unpack chunk number i into *out (replacing what is there); *packed then has it as it is in the file. Safe from
  * several threads at once, each with its own zstd context.
@@ -95,6 +98,10 @@ typedef int reader_take(void *state, struct cursor *in, struct error *err);
  * chunk.
  */
 int reader_chunks_of(const struct reader *r, enum chunk_type type, reader_take *take, void *state, struct error *err);
+
+/* Likewise of the chunks from number `first` on. */
+int reader_chunks_since(const struct reader *r, size_t first, enum chunk_type type, reader_take *take, void *state,
+			struct error *err);
 
 /* Is there a chunk of that type? */
 bool reader_has(const struct reader *r, enum chunk_type type);

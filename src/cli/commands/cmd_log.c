@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "analysis/calls/moments.h"
+#include "analysis/ending/log_follow.h"
 #include "base/alloc.h"
-#include "base/map.h"
 #include "cli/args/debug_arg.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
@@ -214,69 +214,34 @@ static int show_stacks(const struct args *args, struct trace_arg *t, const struc
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-/*
- * Is there nothing that may come before line `i`, or be added to it? vCPUs store lines in another order than they
- * number them, but soon.
- */
-static bool is_settled(const struct kernel_log *log, size_t i)
+static void print_asked(void *context, const struct log_line *line)
 {
-	enum { SOON_NS = 1000000000 };
-	const struct log_line *line = &log->lines[i], *before = line - 1;
-
-	if (i + 1 == log->count)
-		return false;
-	return log->lines[log->count - 1].ns > line->ns + SOON_NS || !i || before->boot != line->boot ||
-	       before->number + 1 == line->number;
+	if (is_asked(context, line))
+		print_line(line);
 }
 
-static uint64_t key_of(const struct log_line *line)
-{
-	return ((uint64_t)line->boot << 48) + line->number + 1;
-}
-
-/* Print what came since the lines that are in `shown`. */
-static int print_new(const char *path, const struct choice *choice, struct map *shown, bool *ret_ended,
-		     struct error *err)
-{
-	struct reader *r;
-	struct facts facts;
-	struct kernel_log log;
-
-	if (reader_open(path, &r, err) < 0)
-		return -1;
-	memory_limit(r);
-	*ret_ended = r->ended;
-	if (facts_read(r, &facts, err) < 0) {
-		facts_deinit(&facts);
-		reader_free(r);
-		return -1;
-	}
-	kernel_log_init(&log, &facts, &r->boots);
-	for (size_t i = 0; i < log.count && (r->ended || is_settled(&log, i)); i++) {
-		uint64_t *known = map_put(shown, key_of(&log.lines[i]), 0);
-
-		if (!*known && is_asked(choice, &log.lines[i]))
-			print_line(&log.lines[i]);
-		*known = 1;
-	}
-	fflush(stdout);
-	kernel_log_deinit(&log);
-	facts_deinit(&facts);
-	reader_free(r);
-	return 0;
-}
-
-static int follow(const struct args *args, const struct choice *choice, struct error *err)
+static int follow(const struct args *args, struct choice *choice, struct error *err)
 {
 	enum { POLL_US = 200000 };
-	struct map shown = { 0 };
-	bool ended = false;
-	int r = 0;
+	struct log_follow f = { 0 };
+	struct reader *reader;
+	size_t taken = 0;
+	int r;
 
-	while (!ended && (r = print_new(args->operands[0], choice, &shown, &ended, err)) == 0)
-		if (!ended)
-			usleep(POLL_US);
-	map_free(&shown);
+	if (reader_open(args->operands[0], &reader, err) < 0)
+		return EXIT_FAILED;
+	memory_limit(reader);
+	while ((r = log_follow_take(&f, reader, taken, print_asked, choice, err)) == 0 && !reader->ended) {
+		fflush(stdout);
+		taken = reader->n_chunks;
+		usleep(POLL_US);
+		if ((r = reader_go_on(reader, err)) < 0)
+			break;
+		if (reader->n_chunks > taken)
+			memory_limit(reader);
+	}
+	log_follow_deinit(&f);
+	reader_free(reader);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
