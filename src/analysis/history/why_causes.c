@@ -25,11 +25,23 @@ static const char *base_of(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static const struct span_of *phase_at(const struct history *h, uint64_t ns)
+static void find_phases(struct walking *w)
 {
-	for (size_t i = 0; i < h->n_spans; i++)
-		if (h->spans[i].kind == SPAN_PHASE && h->spans[i].start_ns <= ns && ns < h->spans[i].end_ns)
-			return &h->spans[i];
+	size_t cap = 0;
+
+	for (size_t i = 0; i < w->h->n_spans; i++) {
+		if (w->h->spans[i].kind != SPAN_PHASE)
+			continue;
+		w->phases = array_grow(w->phases, w->n_phases, &cap, sizeof(*w->phases));
+		w->phases[w->n_phases++] = &w->h->spans[i];
+	}
+}
+
+static const struct span_of *phase_at(const struct walking *w, uint64_t ns)
+{
+	for (size_t i = 0; i < w->n_phases; i++)
+		if (w->phases[i]->start_ns <= ns && ns < w->phases[i]->end_ns)
+			return w->phases[i];
 	return NULL;
 }
 
@@ -51,7 +63,7 @@ static void put_program(struct buf *out, const struct walking *w, uint32_t threa
 	}
 	/* after the first thread has made all others it is the idle one */
 	if (!t || t->pid == 1 || (t->pid == 0 && ns < w->idle_ns))
-		phase = phase_at(w->h, ns);
+		phase = phase_at(w, ns);
 	if (phase)
 		buf_printf(out, "%s", phase->name);
 	else
@@ -134,17 +146,51 @@ static int by_ns(const void *va, const void *vb)
 	return a->function < b->function ? -1 : a->function > b->function;
 }
 
-static void add_hot(struct hot **list, size_t *n, size_t *cap, uint32_t function, uint64_t ns)
-{
-	size_t i = 0;
+struct hots {
+	struct hot *list;
+	size_t count, cap;
+	struct map numbers; /* function → number in the list, and 1 */
+};
 
-	while (i < *n && (*list)[i].function != function)
-		i++;
-	if (i == *n) {
-		*list = array_grow(*list, *n, cap, sizeof **list);
-		(*list)[(*n)++] = (struct hot){ .function = function };
+static void add_hot(struct hots *hots, uint32_t function, uint64_t ns)
+{
+	uint64_t *number = map_put(&hots->numbers, function, 0);
+
+	if (!*number) {
+		hots->list = array_grow(hots->list, hots->count, &hots->cap, sizeof *hots->list);
+		hots->list[hots->count++] = (struct hot){ .function = function };
+		*number = hots->count;
 	}
-	(*list)[i].ns += ns;
+	hots->list[*number - 1].ns += ns;
+}
+
+/* The links of a cause are those with the numbers links[begins[cause]], … */
+static void group_links(struct walking *w)
+{
+	const struct why *why = w->why;
+	uint32_t *at;
+
+	w->links = xcalloc(why->n_links + 1, sizeof *w->links);
+	w->begins = xcalloc(why->n_causes + 1, sizeof *w->begins);
+	for (size_t i = 0; i < why->n_links; i++)
+		w->begins[why->links[i].cause + 1]++;
+	for (size_t i = 0; i < why->n_causes; i++)
+		w->begins[i + 1] += w->begins[i];
+	at = xcalloc(why->n_causes + 1, sizeof *at);
+	for (uint32_t i = 0; i < why->n_links; i++) {
+		uint32_t cause = why->links[i].cause;
+
+		w->links[w->begins[cause] + at[cause]++] = i;
+	}
+	free(at);
+}
+
+/* What ran in a cause's link of that place in w->links; NULL: nothing did. */
+static const struct slice *slice_of(const struct walking *w, size_t place)
+{
+	const struct link *l = &w->why->links[w->links[place]];
+
+	return l->slice != HISTORY_NONE ? &w->h->slices[l->slice] : NULL;
 }
 
 /* "200 processes, " if more than one of a program's is meant. */
@@ -153,9 +199,8 @@ static void put_processes(struct buf *out, const struct walking *w, uint32_t cau
 	struct map known = { 0 };
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->why->n_links; i++) {
-		const struct link *l = &w->why->links[i];
-		const struct slice *x = l->cause == cause && l->slice != HISTORY_NONE ? &w->h->slices[l->slice] : NULL;
+	for (size_t i = w->begins[cause]; i < w->begins[cause + 1]; i++) {
+		const struct slice *x = slice_of(w, i);
 		uint32_t thread = x && x->handler == HISTORY_NONE ? x->thread : HISTORY_NONE;
 		uint64_t *seen = thread < w->threads->count && w->threads->list[thread].pid > 1
 					 ? map_put(&known, thread + 1, 0)
@@ -172,26 +217,25 @@ static void put_processes(struct buf *out, const struct walking *w, uint32_t cau
 
 static const char *running_in(struct walking *w, const struct names *names, uint32_t cause, const char *before)
 {
-	struct hot *list = NULL;
+	struct hots hots = { 0 };
 	struct buf text = { 0 };
-	size_t n = 0, cap = 0;
 
-	for (size_t i = 0; i < w->why->n_links; i++) {
-		const struct link *l = &w->why->links[i];
-		const struct slice *x = l->cause == cause && l->slice != HISTORY_NONE ? &w->h->slices[l->slice] : NULL;
+	for (size_t i = w->begins[cause]; i < w->begins[cause + 1]; i++) {
+		const struct slice *x = slice_of(w, i);
 
 		for (int k = 0; x && k < HISTORY_HOT && x->hot[k].ns; k++)
-			add_hot(&list, &n, &cap, x->hot[k].function, x->hot[k].ns);
+			add_hot(&hots, x->hot[k].function, x->hot[k].ns);
 	}
-	if (n)
-		qsort(list, n, sizeof *list, by_ns);
+	if (hots.count)
+		qsort(hots.list, hots.count, sizeof *hots.list, by_ns);
 	put_processes(&text, w, cause);
 	buf_printf(&text, "%s", before);
-	for (size_t i = 0; i < n && i < HISTORY_HOT; i++) {
+	for (size_t i = 0; i < hots.count && i < HISTORY_HOT; i++) {
 		buf_printf(&text, "%s", i ? ", " : " in ");
-		buf_printf(&text, "%s", names_function(names, list[i].function));
+		buf_printf(&text, "%s", names_function(names, hots.list[i].function));
 	}
-	free(list);
+	free(hots.list);
+	map_free(&hots.numbers);
 	return keep(w->why, &text);
 }
 
@@ -330,6 +374,7 @@ void why_make_causes(struct walking *w, const struct names *names)
 	uint32_t *now;
 	size_t cap = 0;
 
+	find_phases(w);
 	for (uint32_t i = 0; i < why->n_links; i++) {
 		struct link *l = &why->links[i];
 		const char *key = key_of(w, names, l);
@@ -346,6 +391,7 @@ void why_make_causes(struct walking *w, const struct names *names)
 		add_to_cause(why, (uint32_t)*at - 1, i);
 	}
 	map_free(&known);
+	group_links(w);
 	for (uint32_t i = 0; i < why->n_causes; i++) {
 		struct cause *c = &why->causes[i];
 		const struct link *l = &why->links[c->longest];
@@ -362,4 +408,7 @@ void why_make_causes(struct walking *w, const struct names *names)
 	for (uint32_t i = 0; i < why->n_links; i++)
 		why->links[i].cause = now[why->links[i].cause];
 	free(now);
+	free(w->links);
+	free(w->begins);
+	free(w->phases);
 }

@@ -21,6 +21,10 @@ struct walking {
 	uint32_t *found;
 	uint32_t *away_at;      /* of each slice, by number: the absence that begins with its end; HISTORY_NONE */
 	uint64_t idle_ns;       /* the boot's first thread was switched from for the first time */
+	/* why_make_causes()'s own: the links by cause, where each cause's begin there, and the phases of all spans */
+	uint32_t *links, *begins;
+	const struct span_of **phases;
+	size_t n_phases;
 };
 
 /* Find the cause of each link, and put what holds most first. */
