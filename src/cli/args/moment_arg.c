@@ -108,21 +108,21 @@ int moment_find(const struct trace_arg *t, const struct span *boot, const char *
 	return *ret < boot->to_ns ? 0 : error_set(err, "--%s %s: did not happen in that boot", option, text);
 }
 
-/* A word alone is a function's name. One of none is a time that is written wrongly, which the command says. */
-static bool is_known(const struct trace_arg *t, const char *text)
+/* A word alone is a function's name. One of none is a time that is written wrongly, or a name. */
+static int check_word(const struct trace_arg *t, const char *option, const char *text, struct error *err)
 {
 	static const char *const words[] = { "end", "panic", "trigger" };
-	struct error ignored;
-	bool *marks, known;
+	bool *marks;
 
 	if (strpbrk(text, ":#"))
-		return true;
+		return 0;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (!strcmp(text, words[i]))
-			return true;
-	known = functions_named(text, &t->names, &marks, &ignored) == 0;
-	free(known ? marks : NULL);
-	return known;
+			return 0;
+	if (functions_named(text, &t->names, &marks, err) < 0)
+		return error_prefix(err, "--%s %s: not a time", option, text);
+	free(marks);
+	return 0;
 }
 
 static void set_ns(struct args *args, unsigned i, uint64_t ns)
@@ -142,9 +142,9 @@ static int resolve(struct args *args, unsigned i, const struct span *boot, struc
 		return -1;
 	if (args->tolerant || args->command->reads_all)
 		damage_take_out(t.reader);
-	if (!is_known(&t, args->values[i])) {
+	if (check_word(&t, o->name, args->values[i], err) < 0) {
 		trace_arg_close(&t);
-		return 0;
+		return -1;
 	}
 	t.reader->progress = terminal_progress;
 	result = moment_find(&t, boot, o->name, args->values[i], &ns, err);

@@ -130,3 +130,17 @@ int trace_has_asked(const struct args *args, struct trace_arg *t, struct error *
 		return -1;
 	return has_cpu(args, t, err) < 0 || trace_has_pid(args, t, err) < 0 ? -1 : 0;
 }
+
+bool *trace_chosen_threads(const struct args *args, const struct trace_arg *t)
+{
+	const char *comm = arg(args, "comm");
+	bool *marks;
+
+	if (!t->asked_threads && !comm)
+		return NULL;
+	marks = xcalloc(t->threads.count, sizeof *marks);
+	for (size_t i = 0; i < t->threads.count; i++)
+		marks[i] = (!t->asked_threads || t->asked_threads[i]) &&
+			   (!comm || threads_are_called(&t->threads, &t->threads.list[i], comm));
+	return marks;
+}

@@ -235,21 +235,6 @@ static bool enters(struct name_cache *cache, struct space_view *view, uint64_t t
 	return place.at & AT_START && functions[place.function];
 }
 
-/* Marks of the threads that --pid and --comm choose, by number; NULL: all. */
-static bool *chosen_threads(const struct args *args, const struct trace_arg *t)
-{
-	const char *comm = arg(args, "comm");
-	bool *marks;
-
-	if (!t->asked_threads && !comm)
-		return NULL;
-	marks = xcalloc(t->threads.count, sizeof *marks);
-	for (size_t i = 0; i < t->threads.count; i++)
-		marks[i] = (!t->asked_threads || t->asked_threads[i]) &&
-			   (!comm || threads_are_called(&t->threads, &t->threads.list[i], comm));
-	return marks;
-}
-
 /* Does the event belong to one of the threads? A switch does to both. */
 static bool is_of_threads(const bool *marks, const struct threads *threads, uint64_t task, const struct event *e)
 {
@@ -277,7 +262,7 @@ static int dump(const struct args *args, const struct trace_arg *t, const struct
 	bool json = arg(args, "json");
 	const struct event *e;
 	struct json j;
-	bool *threads = chosen_threads(args, t);
+	bool *threads = trace_chosen_threads(args, t);
 	unsigned cpu;
 	size_t columns = json || arg(args, "wide") ? 0 : terminal_columns();
 	bool any = false;

@@ -8,7 +8,9 @@
 #include "base/alloc.h"
 #include "cli/args/debug_arg.h"
 #include "cli/args/moment_arg.h"
+#include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
+#include "cli/args/trace_has.h"
 #include "cli/args/values_arg.h"
 #include "cli/commands.h"
 #include "cli/print/empty.h"
@@ -122,15 +124,15 @@ static void print_json(const struct trace_arg *t, const struct stacks *s, const 
 	json_output_end(&j);
 }
 
-/* `deepest`: only that stack; NULL: all. */
-static void show(const struct args *args, const struct trace_arg *t, const struct stacks *s,
+/* `asked`: marks of threads; NULL: all. `deepest`: only that stack; NULL: all. */
+static void show(const struct args *args, const struct trace_arg *t, const struct stacks *s, const bool *asked,
 		 const struct frame_sources *sources, const struct deepest *deepest)
 {
 	size_t *order = xcalloc(s->count, sizeof *order), n = 0;
 
 	for (size_t i = 0; i < s->count; i++)
 		if (deepest ? i == deepest->stack && deepest->frames :
-			      is_asked(&s->list[i], t->asked_threads, arg(args, "running")))
+			      is_asked(&s->list[i], asked, arg(args, "running")))
 			order[n++] = i;
 	sorting = s;
 	qsort(order, n, sizeof *order, in_order);
@@ -175,6 +177,7 @@ static int run(const struct args *args, struct error *err)
 	struct frame_sources sources = { .lines = &lines };
 	struct stacks stacks;
 	struct trace_arg t;
+	bool *asked = NULL;
 	int r = EXIT_FAILED;
 
 	if (arg_time(args, "at", &at, err) < 0)
@@ -194,20 +197,22 @@ static int run(const struct args *args, struct error *err)
 		instruments_arg(args, &t);
 	if (debug_arg(args, &t.names, &lines, err) < 0 || args_arg(args, &t, &values, &sources.values, err) < 0)
 		goto out;
+	asked = trace_chosen_threads(args, &t);
 	if (arg(args, "deepest")) {
 		deepest = &found;
-		if (deepest_analyse(&t.session, t.asked_threads, deepest, err) < 0)
+		if (deepest_analyse(&t.session, asked, deepest, err) < 0)
 			goto out;
 		at = found.ns;
 	}
 	if (replay(&t, deepest, at, &stacks, err) == 0) {
 		for (size_t i = 0; t.session.fold && i < stacks.count; i++)
 			frames_forget_folded_places(&stacks, &stacks.list[i], stacks.ns);
-		show(args, &t, &stacks, &sources, deepest);
+		show(args, &t, &stacks, asked, &sources, deepest);
 		r = EXIT_OK;
 	}
 	stacks_deinit(&stacks);
 out:
+	free(asked);
 	call_values_deinit(&values);
 	source_lines_deinit(&lines);
 	trace_arg_close(&t);
@@ -218,6 +223,7 @@ static const struct option options[] = {
 	{ 0, "at", "TIME", "guest time: 1.5s; " MOMENT_NAMES " (default: the end)" },
 	BOOT_OPTION,
 	{ 'p', "pid", "PID", "only this thread, or those of that name" },
+	SELECT_ROWS_COMM,
 	{ 0, "deepest", NULL, "when a kernel stack was used farthest down: that stack, then" },
 	{ 0, "running", NULL, "only threads that a vCPU runs" },
 	THUNKS_OPTION,
