@@ -298,14 +298,25 @@ static bool find_at_begin(Dwarf_Attribute *attr, const struct dwarf_context *c, 
 	return false;
 }
 
+/* What has no sign is written in as few bytes as it takes: those are no signed number. */
+static bool constant_of(Dwarf_Attribute *attr, Dwarf_Word *ret)
+{
+	unsigned form = dwarf_whatform(attr);
+	Dwarf_Sword number;
+
+	if (form != DW_FORM_sdata && form != DW_FORM_implicit_const)
+		return dwarf_formudata(attr, ret) == 0;
+	if (dwarf_formsdata(attr, &number) != 0)
+		return false;
+	*ret = (Dwarf_Word)number;
+	return true;
+}
+
 static int constant(struct dwarf_location *l, struct making *m, Dwarf_Attribute *attr)
 {
 	Dwarf_Word value;
-	Dwarf_Sword number;
 
-	if (dwarf_formsdata(attr, &number) == 0)
-		value = (Dwarf_Word)number;
-	else if (dwarf_formudata(attr, &value) != 0)
+	if (!constant_of(attr, &value))
 		return error_set(m->err, "its value is no number");
 	probe_code_add(&m->code, PROBE_OP_NUMBER, (int64_t)value);
 	m->is_value = true;
