@@ -44,3 +44,14 @@ def refused(file, text, said, option="-D"):
 def test_constants():
     """A variable that is a constant has its value, whichever sign that has."""
     assert definition(kernel(), "weigh limit below") == {"weigh": ["weigh+0", r"limit=\200:s32", r"below=\-7:s32"]}
+
+
+def test_returns():
+    """Where a function returns, variables are what they were at its entry: registers have changed by then. Of programs nobody keeps them."""
+    assert definition(kernel(), "weigh%return $retval item->name:string deep retval $arg3") == {"weigh__return": [
+        "weigh+0", "$retval", "name={%sp,entry%di,@8}:string", "deep={%sp,entry%si}:s64", "retval_1={%sp,entry%dx}:s32", "arg5={%sp,entry%dx}:x64"]}
+    assert definition(kernel(), "weigh%return retval=deep") == {"weigh__return": ["weigh+0", "retval={%sp,entry%si}:s64"]}
+    # what is on the stack is still there
+    assert definition(kernel(), "many%return g") == {"many__return": ["many+0", "g=+8(%sp):s64"]}
+    for value in "deep", "$vars", "$params", "$retval deep":
+        refused(program(), "weigh%return " + value, "where a program's function returns, $retval is known")

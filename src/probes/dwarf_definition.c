@@ -71,9 +71,11 @@ static void put_fetch(const struct probe_value *v, const struct fetch *f, struct
 static void put_value(const struct probe_value *v, bool returns, struct buf *out)
 {
 	bool constant = v->code.count == 1 && v->code.steps->op == PROBE_OP_NUMBER;
+	bool result = v->code.count == 1 && v->code.steps->op == PROBE_OP_REGISTER &&
+		      v->code.steps->operand == PROBE_RAX;
 	struct fetch fetch;
 
-	if (returns && !strcmp(v->name, "retval") && v->code.count == 1) {
+	if (returns && result && !strcmp(v->name, "retval")) {
 		buf_printf(out, " $retval");
 		if (v->type.format != PROBE_HEX || v->type.bytes != 8) /* which is what it is if nothing is said */
 			probe_type_put(&v->type, out);

@@ -365,6 +365,25 @@ static struct dwarf_context context_of(const struct reading *r)
 	};
 }
 
+/* Where a function returns, what registers were at its entry counts. The stack is where it was then. */
+static void ask_entry(struct dwarf_location *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		struct probe_code now = l->pieces[i].code, entry = { 0 };
+
+		for (size_t k = 0; k < now.count; k++) {
+			const struct probe_step_code *s = &now.steps[k];
+
+			if (s->op == PROBE_OP_REGISTER && s->operand != PROBE_RSP)
+				probe_code_add_entry(&entry, true, (int)s->operand);
+			else
+				probe_code_add_all(&entry, &(struct probe_code){ .steps = &now.steps[k], .count = 1 });
+		}
+		probe_code_deinit(&now);
+		l->pieces[i].code = entry;
+	}
+}
+
 static int add_variable(struct reading *r, Dwarf_Die *variable, const struct probe_arg *a, const char *name)
 {
 	struct dwarf_context c = context_of(r);
@@ -376,6 +395,8 @@ static int add_variable(struct reading *r, Dwarf_Die *variable, const struct pro
 
 	if (dwarf_location_init(&location, &c, variable, &why) < 0)
 		ret = error_set(r->err, "%s: %s: %s", r->d->text, dwarf_diename(variable), why.text);
+	if (r->d->returns)
+		ask_entry(&location);
 	t.has_type = dwarf_type_of(variable, &t.type);
 	if (ret == 0 && (go_steps(&t, a) < 0 || finish(&t, &a->type, &type) < 0))
 		ret = -1;
@@ -410,12 +431,23 @@ static bool add_parameter(void *context, Dwarf_Die *variable)
 	return dwarf_tag(variable) != DW_TAG_formal_parameter || add_if_any(context, variable);
 }
 
+/* What registers were at a function's entry is kept of the kernel's alone. */
+static int refuse_entry(const struct reading *r)
+{
+	return error_set(r->err,
+			 "%s: where a program's function returns, $retval is known; what it was given, where it begins",
+			 r->d->text);
+}
+
 static int add_arg(struct reading *r, size_t i)
 {
 	const struct probe_arg *a = &r->d->args[i];
 	cleanup_free char *name = probe_arg_name(a, i);
+	bool is_variable = a->base == PROBE_VARIABLES || a->base == PROBE_PARAMETERS || a->base == PROBE_VARIABLE;
 	Dwarf_Die variable;
 
+	if (r->d->returns && r->file->kind == DWARF_PROGRAM && (is_variable || a->base == PROBE_ARGUMENT))
+		return refuse_entry(r);
 	if (a->base == PROBE_VARIABLES || a->base == PROBE_PARAMETERS) {
 		for (int k = r->scopes.first; k <= r->scopes.last; k++)
 			go_through(&r->scopes.list[k], a->base == PROBE_VARIABLES ? add_if_any : add_parameter, r);
