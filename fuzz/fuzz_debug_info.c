@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "probes/dwarf_definition.h"
 #include "probes/dwarf_values.h"
-#include "probes/static_probes.h"
+#include "probes/probe_resolve.h"
 
 /* elfutils 0.188 loses a few bytes where it gives up on what is damaged (dwarf_getscopes()). */
 const char *__lsan_default_suppressions(void);
@@ -39,27 +38,12 @@ static void look_for(const struct dwarf_file *f, const char *text)
 			dwarf_each_variable(f, &places.list[i], see, NULL);
 	dwarf_places_deinit(&places);
 	/* what is put is a definition itself, unless names have what no name has */
-	if (dwarf_definition_put(f, &d, &out, &left_out, &err) == 0 && out.len) {
+	if (probe_resolve(f, &d, &out, &left_out, &err) == 0 && out.len) {
 		buf_put_u8(&out, 0);
 		((char *)out.data)[strcspn((char *)out.data, "\n")] = '\0';
 		probe_definition_parse((char *)out.data, &again, &err);
 		probe_definition_deinit(&again);
 	}
-	buf_free(&out);
-	if (d.function)
-		dwarf_definition_put_plain(f, &d, &out, &err);
-	buf_free(&out);
-	probe_definition_deinit(&d);
-}
-
-static void look_for_static(const struct dwarf_file *f)
-{
-	struct probe_definition d;
-	struct buf out = { 0 };
-	struct error err;
-
-	must(probe_definition_parse("sdt_probed:*", &d, &err) == 0);
-	static_probes_put(f, &d, &out, &err);
 	buf_free(&out);
 	probe_definition_deinit(&d);
 }
@@ -68,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const texts[] = {
 		"f $vars",     "f:2 $vars",    "g* s->a s->b.c[1]", "f%return $retval", "x.c:3 n:u32 name:string",
-		"f+4 s->bits", "f;*n* $params"
+		"f+4 s->bits", "f;*n* $params", "f $arg1->a $arg7", "0x1000 x", "sdt_probed:*", "p:a/b g ((s*)$arg1)->a"
 	};
 	int fd = memfd_create("debug", MFD_CLOEXEC);
 	struct dwarf_file *f;
@@ -80,7 +64,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (dwarf_file_open(path, &f, &err) == 0) {
 		for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 			look_for(f, texts[i]);
-		look_for_static(f);
 		dwarf_file_close(f);
 	}
 	close(fd);

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What definitions of probes become in the kernel's words: of files that are compiled here, and stand for a kernel or are programs."""
 import os
+import re
 import subprocess
 
 from guest import TOP, UPTO_ASAN, WORK, Once, is_older, run
 
-SOURCE = os.path.join(TOP, "tests/programs/defined.c")
+SOURCES = [os.path.join(TOP, "tests/programs", name) for name in ("defined.c", "defined_too.c")]
 
 
 def compiled(name, *options):
     path = os.path.join(WORK, "defined-" + name)
     with Once(path):
-        if is_older(path, SOURCE):
-            run("gcc", "-g", "-O2", "-static", "-nostdlib", "-o", path, SOURCE, *options)
+        if is_older(path, *SOURCES):
+            run("gcc", "-g", "-O2", "-static", "-nostdlib", "-o", path, *SOURCES, *options)
     return path
 
 
@@ -21,8 +22,15 @@ def kernel():
     return compiled("kernel", "-Wl,-e,start_kernel", "-Wl,--defsym=_text=__executable_start")
 
 
-def program(*options):
-    return compiled("program", "-Dstart_kernel=begin", "-Wl,-e,begin", *options)
+def program():
+    return compiled("program", "-Dstart_kernel=begin", "-Wl,-e,begin")
+
+
+def place_of(file, function, offset=0):
+    """Where it is in a program's file, in the kernel's words."""
+    [(address, start, at)] = [(int(a, 16), int(s, 16), int(o, 16)) for a in re.findall(rf"^(\w+) \w {function}$", run("nm", file).stdout.decode(), re.M)
+                              for s, o in re.findall(r" \.text +PROGBITS +(\w+) (\w+)", run("readelf", "-SW", file).stdout.decode())]
+    return f"{file}:{address - start + at + offset:#x}"
 
 
 def probe(file, *options):
@@ -55,3 +63,75 @@ def test_returns():
     assert definition(kernel(), "many%return g") == {"many__return": ["many+0", "g=+8(%sp):s64"]}
     for value in "deep", "$vars", "$params", "$retval deep":
         refused(program(), "weigh%return " + value, "where a program's function returns, $retval is known")
+
+
+def test_words_of_uftrace():
+    """Values in uftrace's words are values of functions in programs, too; $argN are registers there, or on the stack."""
+    p = program()
+    assert definition(p, "weigh@arg2/u,arg1/s") == {"weigh": [place_of(p, "weigh"), "arg2=%si:u64", "arg1=+0(%di):string"]}
+    assert definition(p, "weigh@retval/i32") == {"weigh__return": [place_of(p, "weigh"), "$retval:s32"]}
+    assert definition(p, "many $arg1 seventh=$arg7:s64") == {"many": [place_of(p, "many"), "arg1=%di:x64", "seventh=+8(%sp):s64"]}
+    for text in "weigh%return $arg1", "weigh%return $retval $arg1":
+        refused(p, text, "where a program's function returns, $retval is known")
+    for text in "weigh+4 $arg1", "weigh:4 $arg1", "twice $arg1", place_of(p, "weigh").split(":")[1] + " $arg1":
+        refused(p, text, "$argN is known only where a function of 64 bits begins")
+    # more than 4096 characters are no less
+    many = " ".join(f"v{i}=%di" for i in range(128)) + ":u" + "64"
+    values = definition(p, "weigh " + many + " " * 4096)["weigh"]
+    assert len(values) == 129 and values[-1] == "v127=%di:u64", values[-1]
+
+
+def test_places():
+    """A function is all of its code: inlined, in either file, without a name in debug information, and by patterns."""
+    k, p = kernel(), program()
+    lines = probe(k, "-D", "helper").stdout.splitlines()
+    assert len(lines) == 2 and all(re.fullmatch(r"p:probe/helper _text\+\d+", line) for line in lines), lines
+    for file in k, p:
+        [own] = probe(file, "-D", "helper@defined_too.c").stdout.splitlines()
+        assert own in probe(file, "-D", "helper").stdout.splitlines()
+    assert len(probe(p, "-D", "helper").stdout.splitlines()) == 2
+    assert definition(p, "twice").keys() == {"twice"} and definition(p, "twice") != {"twice": [place_of(p, "weigh")]}
+    assert definition(p, "m*") == {"many": [place_of(p, "many")], "member_of_nothing": [place_of(p, "member_of_nothing")]}
+    assert definition(p, "member_of_nothing+1 %di") == {"member_of_nothing": [place_of(p, "member_of_nothing", 1), "arg1=%di:x64"]}
+    refused(p, "member_of_nothing n", "has no function member_of_nothing")
+    refused(p, "twice%return", "inlined everywhere")
+    bare = os.path.join(WORK, "defined-bare")
+    run("objcopy", "--strip-debug", p, bare)
+    assert definition(bare, "m*") == {"many": [place_of(bare, "many")], "member_of_nothing": [place_of(bare, "member_of_nothing")]}
+    assert definition(bare, "weigh@arg2/u") == {"weigh": [place_of(bare, "weigh"), "arg2=%si:u64"]}
+    for text in "weigh deep", "helper@defined.c", "weigh:4":
+        refused(bare, text, "has no debug information")
+
+
+def test_addresses():
+    """An address, and a static probe, have neither function nor source: what is known there is shown, or why it is not."""
+    k, p = kernel(), program()
+    assert definition(k, "0xffffffff81000000 %di:u32 $comm") == {"p_0xffffffff81000000": ["0xffffffff81000000", "%di:u32", "$comm"]}
+    refused(k, "0xffffffff81000000 deep", "the kernel's addresses are those at run time")
+    refused(k, "0xffffffff81000000", "the kernel's addresses are those at run time", "-V")
+    at = place_of(p, "weigh")
+    address = at.split(":")[1]
+    assert definition(p, address + " deep") == {"p_" + address: [at, "deep=%si:s64"]}
+    assert "\tlong int\tdeep\n" in probe(p, "-V", address).stdout
+    assert definition(p, "sdt_defined:wh*") == {"whole": [place_of(p, "member_of_nothing", 1), "arg1={%di}:u64", "arg2={%sp,8,+,@4}:s32"]}
+    assert definition(p, "sdt_defined:whole now=%si:u8") == {"whole": [place_of(p, "member_of_nothing", 1), "now=%si:u8"]}
+    for text in "sdt_defined:whole deep", "sdt_defined:whole@arg1":
+        refused(p, text, "variables and $argN are of functions")
+    refused(p, "sdt_defined:whole", "a static probe has no variables", "-V")
+    refused(p, "sdt_defined:nosuch", "has no static probe of that name")
+    refused(k, "sdt_defined:whole", "in which program?")
+
+
+def test_kernel_types():
+    """What debug information tells of results and parameters is by it; what else leads on from a number is left to the kernel's own types."""
+    for file in kernel(), program():
+        assert definition(file, "step%return $retval->name:string")["step__return"][1:] == ["name=+0(+0(%ax)):string"]
+        assert definition(file, "weigh $arg1->next->name:string")["weigh"][1:] == ["name=+0(+0(+8(%di))):string"]
+        for text, value in (("weigh:1 $current->pid", "pid=$current->pid"), ("weigh x=((item*)$arg1)->next:u64", "x=((item*){%di})->next:u64"),
+                            ("many $keep(here,$current->pid,$arg7)", "arg1=$keep(here,$current->pid,{%sp,8,+,@8})"),
+                            ("step%return ((item*)$retval)->name", "name=((item*){%ax})->name")):
+            [[_, own]] = definition(file, text).values()
+            assert own == value, (text, own)
+        refused(file, "weigh%return $retval->name", "no structure")
+        refused(file, "weigh $retval->name", "$retval is known only where a function returns")
+    assert definition(kernel(), "many%return ((item*)$arg2)->next") == {"many__return": ["many+0", "next=((item*){%sp,entry%si})->next"]}

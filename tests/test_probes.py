@@ -245,7 +245,9 @@ def test_program():
     p = record(trace, qemu_args("6.12", image), "--debug", program, "--probe", "/bin/probed:count argc argv[0]:string", "--probe", "/bin/probed:count%return $retval:s32",
                "--probe", "given=/bin/probed:weigh item->name:string item->weight item->kind deep", "--probe", "/bin/probed:weigh%return $retval:s64",
                "--probe", "/bin/probed:twice:2 product n", "--probe", "register=/bin/probed:count %di:s32",
-               "--probe", "sdt_probed:weighed", "--probe", "/bin/probed:%sdt_probed:waited")
+               "--probe", "sdt_probed:weighed", "--probe", "/bin/probed:%sdt_probed:waited",
+               "--probe", "uftrace=/bin/probed:count@arg1/i32,arg2/x", "--probe", "inlined=/bin/probed:twice",
+               "--probe", "current=/bin/probed:count $current->pid ((task_struct*)$current)->tgid @jiffies $arg1:s32")
     assert run(UPTO, "probe", "--debug", program, "-F", "sdt_*").stdout.decode().split() == ["sdt_probed:waited", "sdt_probed:weighed"]
     check(trace)
     told = [(int(n), name, int(sum_)) for n, name, sum_ in re.findall(r'told count\((\d+), "(\w+)"\) = (\d+)', p.stdout.decode())]
@@ -257,6 +259,11 @@ def test_program():
         of[e["event"].split(":")[1]].append(e["args"])
     assert [(a["argc"], a["argv"]) for a in of["count"]] == [(n, name) for n, name, _ in told], of["count"]
     assert [a["arg1"] for a in of["register"]] == [a["retval"] for a in of["count__return"]] == [n for n, _, _ in told], of
+    assert [a["arg1"] for a in of["uftrace"]] == [n for n, _, _ in told] and len({a["arg2"] for a in of["uftrace"]} - {0}) > 1, of["uftrace"]
+    assert len(of["inlined"]) == 12, of["inlined"]
+    # the kernel's types tell of the task that runs, wherever the place is
+    assert [a["arg4"] for a in of["current"]] == [n for n, _, _ in told] and min(a["jiffies"] for a in of["current"]) > 1 << 30, of["current"]
+    assert [(a["pid"], a["tgid"]) for a in of["current"]] == [(e["pid"],) * 2 for e in events if e["event"] == "probe_probed:count"], of["current"]
     # the text of the program itself is not in memory before it is used, which is said
     given = [("last" if a["name"] == "(fault)" else a["name"], a["weight"], a["kind"], a["deep"]) for a in of["given"]]
     assert given == [row for n, name, _ in told for row in ((name, n, 5, 0), ("last", 7, 3, 1))], given

@@ -82,7 +82,9 @@ static void put_value(const struct probe_value *v, bool returns, struct buf *out
 		return;
 	}
 	buf_printf(out, " %s=", v->name);
-	if (v->is_comm)
+	if (v->words)
+		buf_printf(out, "%s", v->words);
+	else if (v->is_comm)
 		buf_printf(out, "$comm");
 	else if (constant && v->type.format != PROBE_STRING && !v->type.count)
 		buf_printf(out, "\\%" PRId64, v->code.steps->operand);
@@ -90,7 +92,7 @@ static void put_value(const struct probe_value *v, bool returns, struct buf *out
 		put_fetch(v, &fetch, out);
 	else
 		probe_code_put(&v->code, out);
-	if (!v->is_comm)
+	if (!v->is_comm && !v->words)
 		probe_type_put(&v->type, out);
 }
 
@@ -133,34 +135,6 @@ static int put_one(const struct dwarf_file *f, const struct probe_definition *d,
 	}
 	probe_values_deinit(&values);
 	return ret;
-}
-
-/* The text behind the place: values that both languages have. */
-static const char *values_of(const struct probe_definition *d)
-{
-	const char *text = d->text + strspn(d->text, " \t\n");
-
-	for (int words = d->kernel_words ? 2 : 1; words > 0; words--) {
-		text += strcspn(text, " \t\n");
-		text += strspn(text, " \t\n");
-	}
-	return text;
-}
-
-int dwarf_definition_put_plain(const struct dwarf_file *f, const struct probe_definition *d, struct buf *out,
-			       struct error *err)
-{
-	cleanup_free char *event = probe_event_name(d, d->function ? d->function : "");
-	uint64_t address;
-
-	if (d->place == PROBE_ADDRESS && !dwarf_file_loaded(f, d->address, &address))
-		return error_set(err, "%s: %s has no code there", d->text, f->path);
-	if (d->place != PROBE_ADDRESS && !dwarf_file_symbol(f, d->function, &address))
-		return error_set(err, "%s: %s has no function %s", d->text, f->path, d->function);
-	buf_printf(out, "%c:%s/%s ", d->returns ? 'r' : 'p', probe_group_name(d), event);
-	put_place(f, d->target, address + d->offset, out);
-	buf_printf(out, " %s\n", values_of(d));
-	return 0;
 }
 
 void dwarf_definition_put_address(const struct dwarf_file *f, const char *path, uint64_t addr, bool returns,

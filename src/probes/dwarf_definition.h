@@ -16,10 +16,6 @@
 int dwarf_definition_put(const struct dwarf_file *f, const struct probe_definition *d, struct buf *out,
 			 size_t *ret_left_out, struct error *err);
 
-/* The same of a program's function, or a place in its file, where nothing asks for lines or variables. */
-int dwarf_definition_put_plain(const struct dwarf_file *f, const struct probe_definition *d, struct buf *out,
-			       struct error *err);
-
 /*
  * The same of an address of a program's, without values: where a function begins, or returns. `path`: the program, as
  * the guest has it.

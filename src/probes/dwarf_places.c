@@ -464,6 +464,54 @@ static void find_in_source(struct finding *s)
 	}
 }
 
+static bool take_symbol(void *context, const char *name, uint64_t addr)
+{
+	struct finding *s = context;
+	const char *asked = s->d->function;
+	struct dwarf_place *place;
+
+	if (strpbrk(asked, "*?[") ? fnmatch(asked, name, 0) : strcmp(asked, name))
+		return true;
+	s->functions++;
+	s->only_inlined = false;
+	place = add(s->places, addr + s->d->offset, &(Dwarf_Die){ 0 }, &(Dwarf_Die){ 0 });
+	if (place)
+		place->begins = !s->d->offset;
+	return true;
+}
+
+/*
+ * Functions of a program of which only the table of symbols tells: it has no debug information, or they were written
+ * otherwise. The kernel's language knows symbols alone.
+ */
+static void find_symbols(struct finding *s)
+{
+	const struct probe_definition *d = s->d;
+
+	if (s->f->kind != DWARF_PROGRAM || d->place != PROBE_FUNCTION || d->source ||
+	    probe_definition_has_variables(d))
+		return;
+	if (!s->places->count || strpbrk(d->function, "*?["))
+		dwarf_file_each_symbol(s->f, take_symbol, s);
+}
+
+/* A place in a program's file, which no name tells. */
+static int add_address(struct finding *s, struct error *err)
+{
+	Dwarf_Die none = { 0 }, *unit;
+	uint64_t address;
+	Dwarf_Addr bias;
+
+	if (s->f->kind != DWARF_PROGRAM)
+		return error_set(err, "%s: the kernel's addresses are those at run time; variables are at FUNCTION+OFFSET",
+				 s->d->text);
+	if (!dwarf_file_loaded(s->f, s->d->address, &address))
+		return error_set(err, "%s: %s has no code there", s->d->text, s->f->path);
+	unit = dwfl_module_addrdie(s->f->module, address, &bias);
+	add(s->places, address, &none, unit ? unit : &none);
+	return 0;
+}
+
 /* What is not there: the file, the function, or code of that line. */
 static int say_nothing(const struct finding *s, struct error *err)
 {
@@ -492,9 +540,19 @@ int dwarf_places_init(struct dwarf_places *ret, const struct dwarf_file *f, cons
 	struct functions functions = { .name = d->function, .source = d->source, .each = take_function, .context = &s };
 
 	*ret = (struct dwarf_places){ 0 };
-	if (d->function)
-		search(f, &functions);
-	else
+	if (d->place == PROBE_STATIC)
+		return error_set(err, "%s: a static probe has no variables; 'upto probe --definition' shows its values",
+				 d->text);
+	if (!f->dwarf && (d->source || d->place == PROBE_LINE || d->place == PROBE_PATTERN ||
+			  probe_definition_has_variables(d)))
+		return dwarf_file_require(f, err);
+	if (d->place == PROBE_ADDRESS)
+		return add_address(&s, err);
+	if (!d->function)
 		find_in_source(&s);
+	else if (f->kind != DWARF_PROGRAM || !d->kernel_words || probe_definition_has_variables(d))
+		search(f, &functions);
+	if (d->function)
+		find_symbols(&s);
 	return ret->count ? 0 : say_nothing(&s, err);
 }

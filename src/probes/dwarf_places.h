@@ -10,7 +10,7 @@ struct dwarf_place {
 	uint64_t address; /* the file's */
 	Dwarf_Die
 		function; /* the one whose place it is: its definition, or the one that was inlined; addr NULL: none */
-	Dwarf_Die unit;
+	Dwarf_Die unit;  /* addr NULL: it has no debug information */
 	Dwarf_Die scope; /* the function's code that begins there; addr NULL: none does */
 	bool begins;     /* it is the function's first instruction, where it was not inlined */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dwarf_values.h"
 
+#include <ctype.h>
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,8 @@ static void scopes_init(struct scopes *ret, const struct dwarf_file *f, const st
 	Dwarf_Die unit = place->unit, function = place->function;
 
 	*ret = (struct scopes){ .last = -1 };
+	if (!unit.addr)
+		return;
 	ret->count = dwarf_scopes(f, &unit, place->address - f->bias, &ret->list);
 	for (int i = 0; i < ret->count && ret->last < 0; i++) {
 		if (is_of(&ret->list[i], &function))
@@ -113,7 +116,7 @@ static bool find_variable(const struct scopes *s, const struct dwarf_place *plac
 	for (int i = s->first; i <= s->last; i++)
 		if (!go_through(&s->list[i], has_name, &n))
 			return true;
-	return !go_through(&unit, has_name, &n);
+	return unit.addr && !go_through(&unit, has_name, &n);
 }
 
 /* Something that has a type: parts of a variable, or else what the code gives. */
@@ -431,6 +434,99 @@ static bool add_parameter(void *context, Dwarf_Die *variable)
 	return dwarf_tag(variable) != DW_TAG_formal_parameter || add_if_any(context, variable);
 }
 
+/* $argN: the parameter of that number. */
+static bool find_parameter(const struct reading *r, int64_t number, Dwarf_Die *ret)
+{
+	Dwarf_Die function = r->place->function, child;
+
+	if (!function.addr || dwarf_child(&function, &child))
+		return false;
+	do
+		if (dwarf_tag(&child) == DW_TAG_formal_parameter && !--number)
+			return dwarf_diename(&child) && find_variable(&r->scopes, r->place, dwarf_diename(&child), ret);
+	while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
+/* Members of $argN and $retval: debug information tells their types. */
+static int add_typed(struct reading *r, const struct probe_arg *a, const char *name)
+{
+	struct typed t = { .what = r->d->text, .err = r->err };
+	struct probe_type type;
+	Dwarf_Die function = r->place->function, variable;
+	int ret;
+
+	if (a->base == PROBE_ARGUMENT && find_parameter(r, a->number, &variable))
+		return add_variable(r, &variable, a, name);
+	if (a->base == PROBE_ARGUMENT || !function.addr)
+		return error_set(r->err, "%s: no debug information tells what %s is", r->d->text, a->word);
+	probe_code_add(&t.code, PROBE_OP_REGISTER, PROBE_RAX);
+	t.has_type = dwarf_type_of(&function, &t.type);
+	ret = go_steps(&t, a) < 0 || finish(&t, &a->type, &type) < 0 ? -1 : 0;
+	if (ret == 0)
+		probe_values_add(r->values, name, type, &t.code);
+	probe_code_deinit(&t.code);
+	return ret;
+}
+
+/* The kernel's types know no place by its address: registers stand there for what has a name at a function's begin. */
+static char *words_of(const struct reading *r, const struct probe_arg *a)
+{
+	struct buf out = { 0 };
+
+	for (const char *at = a->word; *at;) {
+		bool argument = !strncmp(at, "$arg", 4) && isdigit((unsigned char)at[4]);
+		struct probe_code code = { 0 };
+		char *end = (char *)at + strlen("$retval");
+
+		if (!argument && strncmp(at, "$retval", strlen("$retval"))) {
+			buf_put_u8(&out, (uint8_t)*at++);
+			continue;
+		}
+		if (argument)
+			probe_code_add_argument(&code, r->d->returns, (unsigned)strtoul(at + 4, &end, 10) - 1);
+		else
+			probe_code_add(&code, PROBE_OP_REGISTER, PROBE_RAX);
+		probe_code_put(&code, &out);
+		probe_code_deinit(&code);
+		at = end;
+	}
+	buf_put_u8(&out, 0);
+	return (char *)out.data;
+}
+
+static bool has_step(const struct probe_arg *a, enum probe_step_kind kind)
+{
+	for (size_t i = 0; i < a->n_steps; i++)
+		if (a->steps[i].kind == kind)
+			return true;
+	return false;
+}
+
+/* What is no variable. The recorder finds what takes the kernel's own types. */
+static int add_other(struct reading *r, size_t i)
+{
+	const struct probe_arg *a = &r->d->args[i];
+	cleanup_free char *name = probe_arg_name(a, i);
+	bool members = has_step(a, STEP_MEMBER) || has_step(a, STEP_INDEX);
+	bool of_function = a->base == PROBE_ARGUMENT || a->base == PROBE_RESULT;
+	bool kept = a->base == PROBE_KEEP || a->base == PROBE_KEPT;
+
+	if (probe_arg_asks_argument(a) && (!r->place->begins || dwarf_file_is_narrow(r->file)))
+		return error_set(r->err, "%s: $argN is known only where a function of 64 bits begins, or returns",
+				 r->d->text);
+	if (a->base == PROBE_RESULT && !r->d->returns)
+		return error_set(r->err, "%s: $retval is known only where a function returns: FUNCTION%%return",
+				 r->d->text);
+	if (members && of_function && !has_step(a, STEP_CAST))
+		return add_typed(r, a, name);
+	if (!members && !kept && !has_step(a, STEP_CAST) && !a->type.is_auto)
+		return probe_compile_one(r->values, r->d, i, "", NULL, r->err);
+	probe_values_add(r->values, name, a->type, &(struct probe_code){ 0 });
+	r->values->list[r->values->count - 1].words = words_of(r, a);
+	return 0;
+}
+
 /* What registers were at a function's entry is kept of the kernel's alone. */
 static int refuse_entry(const struct reading *r)
 {
@@ -444,17 +540,18 @@ static int add_arg(struct reading *r, size_t i)
 	const struct probe_arg *a = &r->d->args[i];
 	cleanup_free char *name = probe_arg_name(a, i);
 	bool is_variable = a->base == PROBE_VARIABLES || a->base == PROBE_PARAMETERS || a->base == PROBE_VARIABLE;
+	bool of_entry = is_variable || probe_arg_asks_argument(a);
 	Dwarf_Die variable;
 
-	if (r->d->returns && r->file->kind == DWARF_PROGRAM && (is_variable || a->base == PROBE_ARGUMENT))
+	if (r->d->returns && r->file->kind == DWARF_PROGRAM && of_entry)
 		return refuse_entry(r);
+	if (!is_variable)
+		return add_other(r, i);
 	if (a->base == PROBE_VARIABLES || a->base == PROBE_PARAMETERS) {
 		for (int k = r->scopes.first; k <= r->scopes.last; k++)
 			go_through(&r->scopes.list[k], a->base == PROBE_VARIABLES ? add_if_any : add_parameter, r);
 		return 0;
 	}
-	if (a->base != PROBE_VARIABLE)
-		return probe_compile_one(r->values, r->d, i, "", NULL, r->err);
 	if (find_variable(&r->scopes, r->place, a->text, &variable))
 		return add_variable(r, &variable, a, name);
 	return error_set(r->err, "%s: there is no variable %s; 'upto probe --vars' with that place shows those there",

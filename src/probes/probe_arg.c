@@ -315,6 +315,7 @@ int probe_arg_parse(const char *word, struct probe_arg *ret, struct error *err)
 		ret->name = xstrndup(word, n);
 		at += n + 1;
 	}
+	ret->word = xstrdup(at);
 	if (!parse_base(ret, &at) || !(at = parse_members(ret, at)))
 		return error_set(err, "no value of a probe: '%s'", word);
 	if (!strncmp(at, "@user", 5)) /* memory of the kernel and of programs is read alike */
@@ -338,8 +339,22 @@ void probe_arg_deinit(struct probe_arg *a)
 	free(a->of);
 	probe_code_deinit(&a->code);
 	free(a->name);
+	free(a->word);
 	free(a->text);
 	*a = (struct probe_arg){ 0 };
+}
+
+void probe_arg_put(const struct probe_arg *a, struct buf *out)
+{
+	buf_printf(out, " %s%s%s", a->name, *a->name ? "=" : "", a->word);
+}
+
+bool probe_arg_asks_argument(const struct probe_arg *a)
+{
+	for (size_t i = 0; i < a->n_of; i++)
+		if (probe_arg_asks_argument(&a->of[i]))
+			return true;
+	return a->base == PROBE_ARGUMENT;
 }
 
 char *probe_arg_name(const struct probe_arg *a, size_t number)

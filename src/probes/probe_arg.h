@@ -66,6 +66,7 @@ struct probe_arg {
 		PROBE_KEPT,       /* $kept(text, of …) */
 	} base;
 	char *name; /* "": none was given */
+	char *word; /* all of it but the name; NULL: it is within another */
 	char *text; /* VARIABLE: its name; AT: a symbol's, or NULL; KEEP, KEPT: that of what is kept */
 	int64_t number;
 	struct probe_code code; /* CODE */
@@ -84,6 +85,12 @@ void probe_arg_deinit(struct probe_arg *a);
 
 /* What a value is called in records, if nothing else was said: "count", "f_mode", "arg3". The caller frees it. */
 char *probe_arg_name(const struct probe_arg *a, size_t number);
+
+/* Append " name=word", or " word", as it was given. */
+void probe_arg_put(const struct probe_arg *a, struct buf *out);
+
+/* Does it ask for $argN, or do those that it keeps a number by? */
+bool probe_arg_asks_argument(const struct probe_arg *a);
 
 /* Append ":u32", ":b4@2/8", ":string", ":x8[16]", ":auto"; nothing, if nothing is said. */
 void probe_type_put(const struct probe_type *t, struct buf *out);

@@ -406,18 +406,22 @@ static int add(struct probe_values *v, struct typed *t, const struct probe_arg *
 int probe_btf_add(struct probe_values *v, const struct probe_definition *d, const struct probe_arg *a, const char *name,
 		  const char *function, const struct btf_prototypes *types, struct error *err)
 {
-	bool no_function = types && is_of_no_function(a);
+	bool no_function = is_of_no_function(a);
 	uint32_t proto = types && !no_function ? btf_prototypes_type(types, function) : 0;
 	struct typed t = { .d = d, .err = err };
 	struct prototype p;
 	int ret;
 
+	if (no_function && !types)
+		return error_set(err, "%s: the kernel has no types (BTF), which tell what %s leads to", d->text, name);
 	if (no_function) {
 		t.btf = btf_prototypes_types(types);
 		ret = add_of_no_function(v, &t, a, name);
 		probe_code_deinit(&t.code);
 		return ret;
 	}
+	if (!*function)
+		return error_set(err, "%s: no function of the kernel's begins there: %s is not known", d->text, name);
 	if (!proto)
 		return error_set(
 			err,

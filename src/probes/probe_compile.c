@@ -10,17 +10,9 @@ enum { WORD = 8 };
 /* $argN, where the function begins or returns. */
 static int add_argument(const struct probe_definition *d, unsigned i, struct probe_code *c, struct error *err)
 {
-	int reg = probe_register_of_parameter(i);
-
 	if (d->offset || d->place != PROBE_FUNCTION)
 		return error_set(err, "%s: $arg%u is known only where a function begins, or returns", d->text, i + 1);
-	if (reg >= 0) {
-		probe_code_add_entry(c, d->returns, reg);
-		return 0;
-	}
-	probe_code_add(c, PROBE_OP_REGISTER, PROBE_RSP);
-	probe_code_add_behind(c, WORD * (int64_t)(i - 6 + 1));
-	probe_code_add(c, PROBE_OP_READ, WORD);
+	probe_code_add_argument(c, d->returns, i);
 	return 0;
 }
 
@@ -199,6 +191,19 @@ static int compile(struct probe_values *v, const struct probe_definition *d, con
 				   : add_plain(v, d, &plain, name, err);
 	probe_code_deinit(&code);
 	return ret;
+}
+
+static bool any_needs_types(const struct probe_arg *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (needs_types(&list[i]) || any_needs_types(list[i].of, list[i].n_of))
+			return true;
+	return false;
+}
+
+bool probe_compile_needs_types(const struct probe_definition *d)
+{
+	return any_needs_types(d->args, d->n_args);
 }
 
 int probe_compile_one(struct probe_values *v, const struct probe_definition *d, size_t i, const char *function,

@@ -13,6 +13,8 @@
  */
 int probe_compile(struct probe_values *ret, const struct probe_definition *d, const char *function,
 		  const struct btf_prototypes *types, struct error *err);
+/* Does it take the kernel's types? */
+bool probe_compile_needs_types(const struct probe_definition *d);
 /* Add the one of d->args[i]. */
 int probe_compile_one(struct probe_values *v, const struct probe_definition *d, size_t i, const char *function,
 		      const struct btf_prototypes *types, struct error *err);

@@ -11,8 +11,6 @@
 #include "probe_uftrace.h"
 #include "probe_words.h"
 
-enum { WORD_MAX = 4096 };
-
 /* A word of a definition, and where an error is told. */
 struct words {
 	const char *text; /* what is left */
@@ -279,7 +277,7 @@ int probe_definition_parse(const char *text, struct probe_definition *ret, struc
 	struct words w = { .text = text, .err = err };
 	int r = 0;
 
-	*ret = (struct probe_definition){ .text = xstrndup(text, WORD_MAX) };
+	*ret = (struct probe_definition){ .text = xstrdup(text) };
 	if (probe_is_uftrace(text)) {
 		r = probe_uftrace_words(text, &words, err);
 		w.text = (char *)words.data;
@@ -319,6 +317,11 @@ bool probe_definition_is_plain(const struct probe_definition *d)
 			return false;
 	}
 	return true;
+}
+
+bool probe_definition_in_program(const struct probe_definition *d)
+{
+	return d->place == PROBE_STATIC || (d->target && *d->target == '/');
 }
 
 bool probe_definition_has_variables(const struct probe_definition *d)

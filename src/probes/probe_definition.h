@@ -45,6 +45,9 @@ void probe_definition_deinit(struct probe_definition *d);
 /* Can it be armed without debug information of lines and variables? */
 bool probe_definition_is_plain(const struct probe_definition *d);
 
+/* Is its place in a program, as it says itself? */
+bool probe_definition_in_program(const struct probe_definition *d);
+
 /* Does a value ask for a variable? */
 bool probe_definition_has_variables(const struct probe_definition *d);
 

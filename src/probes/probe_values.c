@@ -29,10 +29,25 @@ void probe_values_deinit(struct probe_values *v)
 {
 	for (size_t i = 0; i < v->count; i++) {
 		free(v->list[i].name);
+		free(v->list[i].words);
 		probe_code_deinit(&v->list[i].code);
 	}
 	free(v->list);
 	*v = (struct probe_values){ 0 };
+}
+
+void probe_code_add_argument(struct probe_code *c, bool returns, unsigned i)
+{
+	enum { WORD = 8, IN_REGISTERS = 6 };
+	int reg = probe_register_of_parameter(i);
+
+	if (reg >= 0) {
+		probe_code_add_entry(c, returns, reg);
+		return;
+	}
+	probe_code_add(c, PROBE_OP_REGISTER, PROBE_RSP);
+	probe_code_add_behind(c, WORD * ((int64_t)i - IN_REGISTERS + 1)); /* behind the return address */
+	probe_code_add(c, PROBE_OP_READ, WORD);
 }
 
 void probe_code_add_entry(struct probe_code *c, bool returns, int reg)

@@ -11,6 +11,7 @@ struct probe_value {
 	/* gives the number itself; of strings, arrays: where they begin */
 	struct probe_code code;
 	bool is_comm; /* instead: what the task is called */
+	char *words;  /* instead: what a definition asks for, as it is; NULL: not that */
 };
 
 struct probe_values {
@@ -22,6 +23,9 @@ void probe_values_deinit(struct probe_values *v);
 
 /* Add one; all are taken but the name, which is copied. A second one with that name is called name_1. */
 void probe_values_add(struct probe_values *v, const char *name, struct probe_type type, struct probe_code *code);
+
+/* Parameter `i`, from 0 on, at a function's begin, or where it returns. */
+void probe_code_add_argument(struct probe_code *c, bool returns, unsigned i);
 
 /* Where a function's return address is, at its begin, or where it returns: rsp points there. */
 void probe_code_add_entry(struct probe_code *c, bool returns, int reg);

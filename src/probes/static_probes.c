@@ -206,7 +206,6 @@ struct putting {
 static void put_one(void *context, const struct static_probe *probe)
 {
 	struct putting *p = context;
-	const char *values = p->d->text + strspn(p->d->text, " \t");
 	uint64_t offset;
 	uint8_t byte;
 
@@ -215,9 +214,9 @@ static void put_one(void *context, const struct static_probe *probe)
 		return;
 	buf_printf(p->out, "p:sdt_%s/%s %s:0x%" PRIx64, probe->provider, p->d->event ? p->d->event : probe->name,
 		   p->d->target ? p->d->target : p->file->path, offset);
-	if (p->d->n_args)
-		buf_printf(p->out, " %s", values + strcspn(values, " \t"));
-	else
+	for (size_t i = 0; i < p->d->n_args; i++)
+		probe_arg_put(&p->d->args[i], p->out);
+	if (!p->d->n_args)
 		put_arguments(probe->arguments, p->out);
 	buf_printf(p->out, "\n");
 	p->count++;
@@ -227,6 +226,12 @@ int static_probes_put(const struct dwarf_file *f, const struct probe_definition 
 {
 	struct putting p = { .file = f, .d = d, .out = out };
 
+	for (size_t i = 0; i < d->n_args; i++)
+		if (probe_arg_asks_argument(&d->args[i]) || probe_definition_has_variables(d))
+			return error_set(err,
+					 "%s: variables and $argN are of functions; a static probe tells its own values if "
+					 "none are asked for",
+					 d->text);
 	static_probes_each(f, put_one, &p);
 	return p.count ? 0 : error_set(err, "%s: %s has no static probe of that name", d->text, f->path);
 }

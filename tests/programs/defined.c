@@ -17,6 +17,7 @@ struct item {
 };
 
 volatile long sink;
+long other(long n);
 
 static inline __attribute__((always_inline)) long twice(long n)
 {
@@ -48,10 +49,16 @@ __attribute__((noinline)) long many(long a, long b, long c, long d, long e, long
 	return sink;
 }
 
+static __attribute__((noinline)) void helper(long n)
+{
+	sink = n + 1;
+}
+
 int start_kernel(void)
 {
 	struct item item = { 0 };
 
+	helper(other(sink));
 	sink = step(&item) != 0;
 	return weigh(&item, 3, 4) + many(1, 2, 3, 4, 5, 6, 7);
 }

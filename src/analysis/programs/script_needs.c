@@ -114,7 +114,7 @@ static void put_definition(const struct types *types, size_t handler, const stru
 	buf_printf(out, "%s", place->name);
 	if (place->offset)
 		buf_printf(out, "+%" PRIu64, place->offset);
-	/* of programs, in the language of perf probe: it finds their files */
+	/* said by the definition's first letter, too: it is a part of what the event is called by */
 	if (is_of_file(place->kind) && returns(place->kind))
 		buf_printf(out, "%%return");
 	if (keeps)
@@ -141,9 +141,8 @@ static void add_probe(struct script_needs *n, const struct types *types, size_t 
 	need->keeps = keeps;
 	put_definition(types, handler, place, keeps, &text);
 	need->event = xasprintf("%c%012" PRIx64, keeps ? 'k' : 'h', (hash_text(kind, (char *)text.data) & 0xffffffffffff));
-	need->text = is_of_file(place->kind)
-			     ? xasprintf(EVENTS_OF_PROGRAMS ":%s=%s", need->event, (char *)text.data)
-			     : xasprintf("%c:" EVENTS_OF_PROGRAMS "/%s %s", kind, need->event, (char *)text.data);
+	/* the kernel's language: functions are symbols, as bpftrace's are, and not what was inlined of them */
+	need->text = xasprintf("%c:" EVENTS_OF_PROGRAMS "/%s %s", kind, need->event, (char *)text.data);
 	buf_free(&text);
 }
 

@@ -11,8 +11,8 @@
 #include "cli/print/json_output.h"
 #include "cli/print/terminal.h"
 #include "probe_files.h"
-#include "probes/dwarf_definition.h"
 #include "probes/dwarf_values.h"
+#include "probes/probe_resolve.h"
 #include "probes/static_probes.h"
 
 /* A part of a file's source, and which of its lines have code. */
@@ -145,7 +145,7 @@ static void print_listing(const struct args *args, const struct listing *l)
 			l->file);
 }
 
-static int show_lines(const struct args *args, const struct probe_files *files, struct error *err)
+static int show_lines(const struct args *args, struct probe_files *files, struct error *err)
 {
 	struct probe_definition d;
 	struct listing l = { 0 };
@@ -204,7 +204,7 @@ static void print_variables(const struct dwarf_file *f, const struct dwarf_place
 	json_close(j);
 }
 
-static int show_variables(const struct args *args, const struct probe_files *files, struct error *err)
+static int show_variables(const struct args *args, struct probe_files *files, struct error *err)
 {
 	struct probe_definition d;
 	struct dwarf_places places = { 0 };
@@ -213,7 +213,7 @@ static int show_variables(const struct args *args, const struct probe_files *fil
 	struct json j;
 
 	if (ret == 0)
-		f = probe_file_of(files, &d, err);
+		f = probe_file_meant(files, &d, arg(args, "sysroot"), err);
 	if (f)
 		ret = dwarf_places_init(&places, f, &d, err);
 	if (f && ret == 0 && arg(args, "json")) {
@@ -262,7 +262,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int show_functions(const struct args *args, const struct probe_files *files, struct error *err)
+static int show_functions(const struct args *args, struct probe_files *files, struct error *err)
 {
 	struct name_search n = { .pattern = arg(args, "funcs") };
 	struct json j;
@@ -295,7 +295,7 @@ static int show_functions(const struct args *args, const struct probe_files *fil
 	return n.count ? EXIT_OK : (error_set(err, "no function is called %s", n.pattern), EXIT_FAILED);
 }
 
-static int show_definition(const struct args *args, const struct probe_files *files, struct error *err)
+static int show_definition(const struct args *args, struct probe_files *files, struct error *err)
 {
 	struct probe_definition d;
 	struct dwarf_file *f = NULL;
@@ -304,9 +304,9 @@ static int show_definition(const struct args *args, const struct probe_files *fi
 	int ret = probe_definition_parse(arg(args, "definition"), &d, err);
 
 	if (ret == 0)
-		f = probe_file_of(files, &d, err);
+		f = probe_file_meant(files, &d, arg(args, "sysroot"), err);
 	if (f)
-		ret = dwarf_definition_put(f, &d, &out, &left_out, err);
+		ret = probe_resolve(f, &d, &out, &left_out, err);
 	if (f && ret == 0)
 		fwrite(out.data, 1, out.len, stdout);
 	if (f && ret == 0 && left_out)
@@ -337,7 +337,7 @@ static int run(const struct args *args, struct error *err)
 {
 	static const struct {
 		const char *option;
-		int (*show)(const struct args *args, const struct probe_files *files, struct error *err);
+		int (*show)(const struct args *args, struct probe_files *files, struct error *err);
 	} kinds[] = {
 		{ "lines", show_lines },
 		{ "vars", show_variables },

@@ -159,3 +159,9 @@ struct dwarf_file *probe_file_of(const struct probe_files *f, const struct probe
 			d->text, d->target ? d->target : "the kernel (vmlinux)");
 	return first;
 }
+
+struct dwarf_file *probe_file_meant(struct probe_files *f, const struct probe_definition *d, const char *roots,
+				    struct error *err)
+{
+	return probe_definition_in_program(d) ? probe_program_of(f, d, roots, err) : probe_file_of(f, d, err);
+}

@@ -30,4 +30,8 @@ struct dwarf_file *probe_file_of(const struct probe_files *f, const struct probe
 struct dwarf_file *probe_program_of(struct probe_files *f, const struct probe_definition *d, const char *roots,
 				    struct error *err);
 
+/* One or the other, as the definition's place is in a program or not. */
+struct dwarf_file *probe_file_meant(struct probe_files *f, const struct probe_definition *d, const char *roots,
+				    struct error *err);
+
 #endif

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "probes/dwarf_definition.h"
 #include "probes/dwarf_places.h"
-#include "probes/static_probes.h"
+#include "probes/probe_resolve.h"
 #include "recording_args.h"
 
 static int put_lines(struct probe_lines *r, const struct dwarf_file *f, char *text, struct error *err)
@@ -24,17 +23,6 @@ static int put_lines(struct probe_lines *r, const struct dwarf_file *f, char *te
 	return 0;
 }
 
-/* Only places and registers: no debug information is needed. */
-static bool is_by_symbol(const struct probe_definition *d)
-{
-	return !probe_definition_has_variables(d) && (d->place == PROBE_FUNCTION || d->place == PROBE_ADDRESS);
-}
-
-static bool is_in_program(const struct probe_definition *d)
-{
-	return d->place == PROBE_STATIC || (d->target && *d->target == '/');
-}
-
 /* One line for each place. */
 static int put_resolved(struct probe_lines *r, const struct probe_definition *d, struct error *err)
 {
@@ -45,14 +33,9 @@ static int put_resolved(struct probe_lines *r, const struct probe_definition *d,
 
 	if (probe_lines_open(r, err) < 0)
 		return -1;
-	f = is_in_program(d) ? probe_program_of(&r->files, d, arg(r->args, "sysroot"), err)
-			     : probe_file_of(&r->files, d, err);
-	if (f && d->place == PROBE_STATIC)
-		ret = static_probes_put(f, d, &text, err);
-	else if (f && f->kind == DWARF_PROGRAM && is_by_symbol(d))
-		ret = dwarf_definition_put_plain(f, d, &text, err);
-	else if (f)
-		ret = dwarf_definition_put(f, d, &text, &left_out, err);
+	f = probe_file_meant(&r->files, d, arg(r->args, "sysroot"), err);
+	if (f)
+		ret = probe_resolve(f, d, &text, &left_out, err);
 	buf_put_u8(&text, 0);
 	if (ret == 0)
 		ret = put_lines(r, f, (char *)text.data, err);
@@ -63,16 +46,19 @@ static int put_resolved(struct probe_lines *r, const struct probe_definition *d,
 	return ret;
 }
 
-/* Of a function's own parameters debug information tells, too, where the kernel may have no types. */
+/*
+ * Of a function's own parameters debug information tells, too, where the kernel may have no types; and where else it is
+ * inlined, which no symbol tells. A program's function is meant without its path only if its variables are.
+ */
 static bool is_in_files(const struct probe_lines *r, const struct probe_definition *d)
 {
 	struct error ignored;
 	struct dwarf_file *f;
 
-	if (!r->opened || !d->n_args || d->kernel_words || !d->function || strpbrk(d->function, "*?["))
+	if (!r->opened || d->kernel_words || !d->function || strpbrk(d->function, "*?["))
 		return false;
 	f = probe_file_of(&r->files, d, &ignored);
-	return f && dwarf_has_function(f, d->function, d->source);
+	return f && (d->n_args || f->kind != DWARF_PROGRAM) && dwarf_has_function(f, d->function, d->source);
 }
 
 static int put_definition(struct probe_lines *r, const char *text, struct error *err)
@@ -80,7 +66,7 @@ static int put_definition(struct probe_lines *r, const char *text, struct error 
 	struct probe_definition d;
 	int ret = probe_definition_parse(text, &d, err);
 
-	if (ret == 0 && (is_in_program(&d) || !probe_definition_is_plain(&d) || is_in_files(r, &d)))
+	if (ret == 0 && (probe_definition_in_program(&d) || !probe_definition_is_plain(&d) || is_in_files(r, &d)))
 		ret = put_resolved(r, &d, err);
 	else if (ret == 0)
 		probe_lines_put(r, text);

@@ -267,7 +267,7 @@ static void arm_behind_text(struct asked *q, struct buf *lines)
 	if (function != SYMTAB_NONE)
 		kernel_bounds(&recorder.kernel, function, &begin, &end);
 	if (place_of_text())
-		arm(q, NULL, "", "", begin, address, lines);
+		arm(q, kernel_types(), "", "", begin, address, lines);
 }
 
 static bool is_behind_text(const struct probe_definition *d)
@@ -311,18 +311,38 @@ int probes_init(const struct meta *config, struct error *err)
 	return 0;
 }
 
-/* Places that are known by their address alone are armed from the first instruction on. */
+static bool asks_symbol(const struct probe_arg *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if ((list[i].base == PROBE_AT && list[i].text) || asks_symbol(list[i].of, list[i].n_of))
+			return true;
+		for (size_t k = 0; k < list[i].code.count; k++)
+			if (list[i].code.steps[k].symbol)
+				return true;
+	}
+	return false;
+}
+
+/* What is by the kernel's types or symbols waits for the kernel. Another one that comes later finds it there. */
+static void arm_at_addresses(bool found, const struct btf_prototypes *types, struct buf *lines)
+{
+	for (size_t i = 0; i < probes.count; i++) {
+		struct asked *q = &probes.asked[i];
+		bool waits = probe_compile_needs_types(&q->d) || asks_symbol(q->d.args, q->d.n_args);
+
+		if (q->d.place == PROBE_ADDRESS && waits == found && !q->places && !q->why)
+			arm(q, types, "", "", 0, q->d.address, lines);
+	}
+}
+
+/* Other places that are known by their address alone are armed from the first instruction on. */
 void probes_begin(void)
 {
 	struct buf lines = { 0 };
 
-	for (size_t i = 0; i < probes.count; i++) {
-		struct asked *q = &probes.asked[i];
-
-		want_symbols(&q->d);
-		if (q->d.place == PROBE_ADDRESS)
-			arm(q, NULL, "", "", 0, q->d.address, &lines);
-	}
+	for (size_t i = 0; i < probes.count; i++)
+		want_symbols(&probes.asked[i].d);
+	arm_at_addresses(false, NULL, &lines);
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
@@ -349,6 +369,7 @@ void probes_found(struct buf *lines)
 		return;
 	forget();
 	probe_events_begin();
+	arm_at_addresses(true, kernel_types(), lines);
 	for (size_t i = 0; i < probes.count; i++) {
 		struct asked *q = &probes.asked[i];
 
