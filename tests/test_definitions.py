@@ -135,3 +135,13 @@ def test_kernel_types():
         refused(file, "weigh%return $retval->name", "no structure")
         refused(file, "weigh $retval->name", "$retval is known only where a function returns")
     assert definition(kernel(), "many%return ((item*)$arg2)->next") == {"many__return": ["many+0", "next=((item*){%sp,entry%si})->next"]}
+
+
+def test_hostile():
+    """Texts of static probes that end early have no values of what is behind them; bits of a number are within it."""
+    p = program()
+    assert definition(p, "sdt_defined:ends*") == {name: [place_of(p, "member_of_nothing", 1)] for name in ("ends", "ends_within")}
+    assert definition(p, "weigh %di:b3@5/8 %di:b64@0/64") == {"weigh": [place_of(p, "weigh"), "arg1=%di:b3@5/8", "arg2=%di:b64@0/64"]}
+    for kind in "b-1@1/8", "b1@-1/8", "b4@5/8", "b0@0/8", "b1@8/8", "b4294967295@1/8", "b1@1/7", "b@/8", "b1@1/8/", "b1 @1/8":
+        p = probe(kernel(), "-D", "weigh %di:" + kind)
+        assert p.returncode == 1 and "no type of a probe's value" in p.stderr, (kind, p)

@@ -2,7 +2,6 @@
 #include "probe_arg.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,26 @@
 #include "probe_words.h"
 
 enum { STEPS_MAX = 64, CASTS_MAX = 8, KEYS_MAX = 8, INSIDE_MAX = 4 };
+
+/* "b4@2/8": 4 bits of 8, from the third one on. */
+static bool parse_bits(const char *text, size_t len, struct probe_type *ret)
+{
+	uint64_t bits, at, in;
+	const char *end = text + len;
+
+	if (!number_at(text + 1, &text, &bits) || *text++ != '@' || !number_at(text, &text, &at) || *text++ != '/' ||
+	    !number_at(text, &text, &in) || text != end)
+		return false;
+	if ((in != 8 && in != 16 && in != 32 && in != 64) || !bits || at >= in || bits > in - at)
+		return false;
+	*ret = (struct probe_type){
+		.format = PROBE_UNSIGNED,
+		.bytes = (unsigned)in / 8,
+		.bits = (unsigned)bits,
+		.shift = (unsigned)at,
+	};
+	return true;
+}
 
 /* "u32", "x", "b4@2/8", "string", "x8[16]" */
 static bool parse_scalar(const char *text, size_t len, struct probe_type *ret)
@@ -24,8 +43,7 @@ static bool parse_scalar(const char *text, size_t len, struct probe_type *ret)
 	};
 	static const char formats[] = { PROBE_UNSIGNED, PROBE_SIGNED, PROBE_HEX };
 	const char *letter;
-	unsigned bits = 0, at, in;
-	int n = 0;
+	unsigned bits = 0;
 
 	for (size_t i = 0; i < sizeof named / sizeof *named; i++)
 		if (strlen(named[i].word) == len && !memcmp(named[i].word, text, len)) {
@@ -33,13 +51,8 @@ static bool parse_scalar(const char *text, size_t len, struct probe_type *ret)
 			ret->bytes = named[i].bytes;
 			return true;
 		}
-	if (*text == 'b') {
-		if (sscanf(text, "b%2u@%2u/%2u%n", &bits, &at, &in, &n) != 3 || (size_t)n != len || !bits ||
-		    bits + at > in || (in != 8 && in != 16 && in != 32 && in != 64))
-			return false;
-		*ret = (struct probe_type){ .format = PROBE_UNSIGNED, .bytes = in / 8, .bits = bits, .shift = at };
-		return true;
-	}
+	if (*text == 'b')
+		return parse_bits(text, len, ret);
 	letter = strchr("usx", *text);
 	if (!letter || !*letter || !len)
 		return false;

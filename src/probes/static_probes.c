@@ -126,16 +126,24 @@ static bool take_register(const char **at, struct probe_code *c)
 	return true;
 }
 
+/* Notes are as hostile as their file: nothing goes past the end of their text. */
+static bool take_char(const char **at, char c)
+{
+	if (**at != c)
+		return false;
+	(*at)++;
+	return true;
+}
+
 /* "-36(%rbp)", "(%rax,%rbx,4)", behind the offset. */
 static bool take_memory(const char **at, int64_t offset, unsigned bytes, struct probe_code *c)
 {
 	char *end;
 	long scale = 1;
 
-	if (*(*at)++ != '(' || !take_register(at, c))
+	if (!take_char(at, '(') || !take_register(at, c))
 		return false;
-	if (**at == ',') {
-		(*at)++;
+	if (take_char(at, ',')) {
 		if (!take_register(at, c))
 			return false;
 		if (**at == ',') {
@@ -146,7 +154,7 @@ static bool take_memory(const char **at, int64_t offset, unsigned bytes, struct 
 		probe_code_add(c, PROBE_OP_MULTIPLY, 0);
 		probe_code_add(c, PROBE_OP_ADD, 0);
 	}
-	if (*(*at)++ != ')')
+	if (!take_char(at, ')'))
 		return false;
 	probe_code_add_behind(c, offset);
 	probe_code_add(c, PROBE_OP_READ, bytes);
