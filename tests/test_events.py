@@ -145,6 +145,12 @@ def test_asked():
     either = records(trace, "-e", "kmalloc,kfree", "--filter", "!(bytes_alloc <= 4096) && (comm == insmod || call_site ~ '*load_module*') && gfp_flags & 0x400")
     assert either == [e for e in allocated if e["args"]["bytes_alloc"] > 4096 and e["args"]["gfp_flags"] & 0x400 and
                       (e["comm"] == "insmod" or "load_module" in e["text"].split(" ")[0])] and either
+    # what all events have is theirs, too: with preemption off, or on
+    pid = collections.Counter(e["pid"] for e in allocated).most_common(2)[1][0]
+    assert records(trace, "-e", "kmalloc", "--filter", f"common_pid == {pid}") == [e for e in allocated if e["pid"] == pid]
+    off, on = (records(trace, "-e", "kmem:*", "--filter", f"common_preempt_count {how}") for how in ("> 0", "== 0"))
+    assert off and on and len(off) + len(on) == len(records(trace, "-e", "kmem:*"))
+    assert "common_pid" not in on[0]["args"] and "common_pid" not in on[0]["text"]
     sums = upto_json("events", "-e", "kmalloc", "--sum", "comm,event", "--value", "bytes_alloc", "--json", "-n", "0", trace, upto=UPTO)["sums"]
     expected = collections.defaultdict(list)
     for e in allocated:

@@ -88,14 +88,15 @@ static bool number_behind(const char *line, const char *end, const char *word, u
 	return true;
 }
 
-static void add(struct event_layout *l, const char *line, const char *end)
+static void add(struct event_layout *l, const char *line, const char *end, bool common)
 {
 	static const char word[] = "field:";
 	const char *text = memmem(line, (size_t)(end - line), word, sizeof word - 1), *behind;
 	struct event_field f = { 0 };
+	size_t count = l->count + l->n_common;
 	uint32_t is_signed = 0;
 
-	if (!text || l->count == FIELDS_MAX)
+	if (!text || count == FIELDS_MAX)
 		return;
 	text += sizeof word - 1;
 	behind = memchr(text, ';', (size_t)(end - text));
@@ -105,35 +106,42 @@ static void add(struct event_layout *l, const char *line, const char *end)
 	number_behind(behind, end, "signed:", &is_signed);
 	if (!split(text, (size_t)(behind - text), &f))
 		return;
-	if (!strncmp(f.name, "common_", 7)) {
+	if (!strncmp(f.name, "common_", 7) != common) {
 		free(f.name);
 		free(f.type);
 		return;
 	}
 	f.is_signed = is_signed;
 	judge(&f);
-	l->fields = array_grow(l->fields, l->count, &l->cap, sizeof *l->fields);
-	l->fields[l->count++] = f;
+	l->fields = array_grow(l->fields, count, &l->cap, sizeof *l->fields);
+	l->fields[count] = f;
+	*(common ? &l->n_common : &l->count) += 1;
 }
 
-void event_layout_init(struct event_layout *ret, const char *format)
+static void add_all(struct event_layout *l, const char *format, bool common)
 {
 	const char *end = strstr(format, "\nprint fmt:");
 
-	*ret = (struct event_layout){ 0 };
 	end = end ? end : format + strlen(format);
 	for (const char *line = format; line < end;) {
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
 
 		stop = stop ? stop : end;
-		add(ret, line, stop);
+		add(l, line, stop, common);
 		line = stop + 1;
 	}
 }
 
+void event_layout_init(struct event_layout *ret, const char *format)
+{
+	*ret = (struct event_layout){ 0 };
+	add_all(ret, format, false);
+	add_all(ret, format, true);
+}
+
 void event_layout_deinit(struct event_layout *l)
 {
-	for (size_t i = 0; i < l->count; i++) {
+	for (size_t i = 0; i < l->count + l->n_common; i++) {
 		free(l->fields[i].name);
 		free(l->fields[i].type);
 	}

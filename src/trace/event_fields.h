@@ -18,8 +18,9 @@ struct event_field {
 };
 
 struct event_layout {
-	struct event_field *fields; /* without those that all events have (common_…) */
-	size_t count, cap;
+	/* the event's own; behind them those that all events have (common_pid …), so many: n_common */
+	struct event_field *fields;
+	size_t count, n_common, cap;
 };
 
 /* Lines that are no fields are passed over. */

@@ -117,8 +117,10 @@ const char *event_field_type(const struct event_decoder *d, size_t event, size_t
 
 long event_field_find(const struct event_decoder *d, size_t event, const char *name)
 {
-	for (size_t i = 0; i < d->layouts[event].count; i++)
-		if (!strcmp(d->layouts[event].fields[i].name, name))
+	const struct event_layout *l = &d->layouts[event];
+
+	for (size_t i = 0; i < l->count + l->n_common; i++)
+		if (!strcmp(l->fields[i].name, name))
 			return (long)i;
 	return -1;
 }
