@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What definitions of probes become in the kernel's words: of files that are compiled here, and stand for a kernel or are programs."""
+import json
 import os
 import re
 import subprocess
@@ -145,3 +146,26 @@ def test_hostile():
     for kind in "b-1@1/8", "b1@-1/8", "b4@5/8", "b0@0/8", "b1@8/8", "b4294967295@1/8", "b1@1/7", "b@/8", "b1@1/8/", "b1 @1/8":
         p = probe(kernel(), "-D", "weigh %di:" + kind)
         assert p.returncode == 1 and "no type of a probe's value" in p.stderr, (kind, p)
+
+
+def test_words():
+    """Words that perf probe and the kernel have: whole paths of the source, so many lines, where memory is."""
+    k = kernel()
+    own, line = SOURCES[0], next(i for i, text in enumerate(open(SOURCES[0]), 1) if "product = n * 2" in text)
+    assert definition(k, f"{own}:{line} n") == definition(k, f"defined.c:{line} n") != {}
+    assert definition(k, f"{own};sink*=*product;") == definition(k, "defined.c;sink*=*product;") != {}
+    listed = probe(k, "-L", f"{own}:{line}-{line + 2}").stdout
+    assert [row.split()[0] for row in listed.splitlines() if "=" in row or "sink" in row] == [str(line), str(line + 2)], listed
+    many = open(own).read().split("many(", 1)[0].count("\n") + 1
+    for asked, said in (("many:1+2", [1, 2]), ("many:1+1", [1]), ("many:1-2", [1, 2]), ("many:2+99999999", [2, 3, 4]), ("many:0+1", [0])):
+        rows = json.loads(probe(k, "--json", "-L", asked).stdout)["lines"]
+        assert [r["line"] for r in rows] == said and rows[0]["source_line"] == many + said[0], (asked, rows)
+    for asked in "many:1+0", "many:1+-3", "many:1--3", "many:999999999999+999999999999":
+        assert probe(k, "-L", asked).returncode == 1, asked
+    for value in "item->name:string@user", "item->name@user:string", "item->name:string":
+        assert definition(k, "weigh " + value)["weigh"][1] == "name=+0(+0(%di)):string"
+    assert definition(k, "p:a/b weigh +8(%di):x64@user")
+    refused(k, "weigh deep:@user", "no type of a probe's value")
+    # the kernel's own words have offsets in programs there
+    p = probe(program(), "-D", "p:a/b /bin/x:12")
+    assert p.returncode == 1 and "has no function 12" in p.stderr or "No such file" in p.stderr, p

@@ -317,6 +317,19 @@ static bool parse_base(struct probe_arg *a, const char **text)
 	}
 }
 
+/* "string", "string@user" */
+static int parse_last_type(const char *text, struct probe_type *ret, struct error *err)
+{
+	static const char user[] = "@user";
+	size_t n = strlen(text), behind = sizeof user - 1;
+	cleanup_free char *type = xstrndup(text, n > behind && !strcmp(text + n - behind, user) ? n - behind : n);
+
+	if (parse_type(type, ret))
+		return 0;
+	return error_set(err, "no type of a probe's value (u8 … x64, s32, char, string, symbol, b4@2/8, x8[16]): '%s'",
+			 text);
+}
+
 int probe_arg_parse(const char *word, struct probe_arg *ret, struct error *err)
 {
 	const char *at = word;
@@ -333,11 +346,9 @@ int probe_arg_parse(const char *word, struct probe_arg *ret, struct error *err)
 		return error_set(err, "no value of a probe: '%s'", word);
 	if (!strncmp(at, "@user", 5)) /* memory of the kernel and of programs is read alike */
 		at += 5;
-	if (*at == ':' && !parse_type(at + 1, &ret->type))
-		return error_set(
-			err, "no type of a probe's value (u8 … x64, s32, char, string, symbol, b4@2/8, x8[16]): '%s'",
-			at + 1);
-	if (*at && *at != ':')
+	if (*at == ':')
+		return parse_last_type(at + 1, &ret->type, err);
+	if (*at)
 		return error_set(err, "no value of a probe: '%s'", word);
 	return 0;
 }

@@ -141,13 +141,21 @@ static int parse_point(struct words *w, struct probe_definition *d, char *text)
 	return 0;
 }
 
-/* "ext4:ext4_file_open", "/usr/lib/libc.so.6:malloc": what is before the point. */
-static char *target_length(char *text)
+/* "/usr/src/linux/fs/open.c:460" is a line of the source; the kernel's language has offsets there. */
+static bool is_line(const struct probe_definition *d, const char *text, const char *number)
 {
-	char *colon = find_unescaped(text, ":");
+	bool hexadecimal = !strncmp(number, "0x", 2);
+
+	return isdigit((unsigned char)*number) && (*text != '/' || (!hexadecimal && !d->kernel_words));
+}
+
+/* "ext4:ext4_file_open", "/usr/lib/libc.so.6:malloc": what is before the point. */
+static char *target_length(const struct probe_definition *d, char *text)
+{
+	char *colon = find_unescaped(text, ":;");
 	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
 
-	if (!colon || !colon[1] || (*text != '/' && isdigit((unsigned char)colon[1])))
+	if (!colon || *colon == ';' || !colon[1] || is_line(d, text, colon + 1))
 		return NULL;
 	return *text == '/' || colon == text + n ? colon : NULL;
 }
@@ -179,7 +187,7 @@ static int parse_place(struct words *w, struct probe_definition *d, char *text)
 		d->function = xstrdup(colon + 1);
 		return 0;
 	}
-	colon = target_length(text);
+	colon = target_length(d, text);
 	if (colon) {
 		*colon = '\0';
 		d->target = part(text);

@@ -25,19 +25,21 @@ struct listing {
 	bool *marks;
 };
 
-/* "FUNC", "FUNC@SRC", "FUNC:3-10", "FUNC:3+5", "SRC:100-120": which lines. `*ret_from` < 0: none was said. */
+/* "FUNC", "FUNC@SRC", "FUNC:3-10", "FUNC:3+5" (five lines), "SRC:100-120": which lines. `*ret_from` < 0: none was said. */
 static char *split_range(const char *text, int *ret_from, int *ret_to)
 {
+	enum { FAR = 1 << 24 }; /* no source has so many lines */
 	const char *colon = strrchr(text, ':');
 	int from = -1, to = -1, n = 0;
 	char kind = 0;
 
 	*ret_from = *ret_to = -1;
 	if (!colon || (sscanf(colon, ":%d%n%c%d%n", &from, &n, &kind, &to, &n) < 1) || from < 0 || colon[n] ||
-	    (kind && kind != '-' && kind != '+'))
+	    (kind && ((kind != '-' && kind != '+') || to < 0)))
 		return xstrdup(text);
+	from = from < FAR ? from : FAR;
 	*ret_from = from;
-	*ret_to = !kind ? INT32_MAX : kind == '-' ? to : from + to;
+	*ret_to = !kind ? INT32_MAX : kind == '-' ? to : (to < FAR ? to : FAR) + from - 1;
 	return xstrndup(text, (size_t)(colon - text));
 }
 
