@@ -86,6 +86,21 @@ def test_asked_later():
     return f"{len(found)} records, then {len(some)}"
 
 
+@pytest.mark.weight(15)
+def test_behind_text():
+    """A place that has no name of its own is asked for, too, with one that has: neither is looked for near the other alone."""
+    trace = copy(deterministic("plain"), "text")
+    p = ask(trace, "kernel_init text={&_text}:x64", "vfs_read count")
+    assert p.returncode == 0, p.stderr
+    named = events_of(trace, "-e", "probe:vfs_read")
+    [start] = [e["args"]["text"] for e in events_of(trace, "-e", "probe:kernel_init")]
+    offset = int(named[0]["args"]["__probe_ip"], 16) - start
+    p = ask(trace, "kernel_init", f"unnamed=_text+{offset} count=%dx:u64")
+    assert p.returncode == 0, p.stderr
+    found = events_of(trace, "-e", "probe:unnamed")
+    assert [(e["insns"], e["args"]["count"]) for e in found] == [(e["insns"], e["args"]["count"]) for e in named] and len(found) > 10, (len(found), len(named))
+
+
 @pytest.mark.weight(12)
 def test_interrupted():
     """Ctrl-C adds nothing and leaves nothing; what a killed one leaves, the next question takes away."""

@@ -109,14 +109,17 @@ static void put_question(struct past *p)
 	p->asked = (char *)text.data;
 }
 
-/* Append the function that a definition's place is in; *known becomes false if that is not to be told. */
+/*
+ * Append the function that a definition's place is in; *known becomes false if that is not to be told: behind _text is
+ * one whose name others have, too.
+ */
 static void put_function(const char *text, bool *known, bool *returns, struct buf *names)
 {
 	struct probe_definition d;
 	struct error ignored;
 
 	if (probe_definition_parse(text, &d, &ignored) < 0 || !d.function || d.place != PROBE_FUNCTION ||
-	    (d.target && *d.target == '/'))
+	    (d.target && *d.target == '/') || !strcmp(d.function, "_text"))
 		*known = false;
 	else
 		buf_printf(names, "%s%s", names->len ? "," : "", d.function);
