@@ -51,6 +51,8 @@ def told_by_guest(out):
              "context": "ext4_init_fs_context"}
     for pid, event, values in KPROBE.findall(text.replace("\r", "")):
         found = dict(re.findall(r'(\w+)=("[^"]*"|\S+)', values))
+        if event == "arrays":
+            continue
         name = names[event.removesuffix("_result")]
         if event.endswith("_result"):
             opened[pid, name][1] = int(found["result"])

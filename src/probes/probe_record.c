@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probe_record.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -43,8 +44,6 @@ static const char *conversion(const struct probe_type *t)
 	static const char *const wide[] = { "%llu", "%lld", "0x%llx" }, *const narrow[] = { "%u", "%d", "0x%x" };
 	int i = t->format == PROBE_UNSIGNED ? 0 : t->format == PROBE_SIGNED ? 1 : 2;
 
-	if (t->count)
-		return "%s";
 	if (t->format == PROBE_STRING)
 		return "\\\"%s\\\"";
 	if (t->format == PROBE_SYMBOL)
@@ -54,25 +53,43 @@ static const char *conversion(const struct probe_type *t)
 	return t->bytes == WORD ? wide[i] : narrow[i];
 }
 
+/* Of an array "{%d,%d}", as kernel/trace/trace_probe.c puts it (__set_print_fmt()). */
+static void put_conversion(const struct probe_type *t, struct buf *out)
+{
+	buf_printf(out, "%s%s", t->count ? "{" : "", conversion(t));
+	for (unsigned i = 1; i < t->count; i++)
+		buf_printf(out, ",%s", conversion(t));
+	buf_printf(out, "%s", t->count ? "}" : "");
+}
+
+/* `element`: "[3]", or "". */
+static void put_printed(const struct probe_value *v, const char *element, struct buf *out)
+{
+	if (v->type.format == PROBE_STRING)
+		buf_printf(out, ", __get_str(%s)", v->name);
+	else
+		buf_printf(out, ", %sREC->%s%s", v->type.format == PROBE_SYMBOL ? "(void *)" : "", v->name, element);
+}
+
 static void put_print_format(const struct probe_values *v, bool returns, struct buf *out)
 {
 	buf_printf(out, "\nprint fmt: \"%s", returns ? "(%pS <- %ps)" : "(%pS)");
-	for (size_t i = 0; i < v->count; i++)
-		buf_printf(out, " %s=%s", v->list[i].name, conversion(&v->list[i].type));
+	for (size_t i = 0; i < v->count; i++) {
+		buf_printf(out, " %s=", v->list[i].name);
+		put_conversion(&v->list[i].type, out);
+	}
 	buf_printf(out, "\", %s",
 		   returns ? "(void *)REC->__probe_ret_ip, (void *)REC->__probe_func" : "(void *)REC->__probe_ip");
 	for (size_t i = 0; i < v->count; i++) {
-		const struct probe_value *value = &v->list[i];
+		unsigned count = v->list[i].type.count;
+		char element[16];
 
-		if (value->type.count)
-			buf_printf(out, ", __print_array(REC->%s, %u, %u)", value->name, value->type.count,
-				   value->type.bytes);
-		else if (value->type.format == PROBE_STRING)
-			buf_printf(out, ", __get_str(%s)", value->name);
-		else if (value->type.format == PROBE_SYMBOL)
-			buf_printf(out, ", (void *)REC->%s", value->name);
-		else
-			buf_printf(out, ", REC->%s", value->name);
+		for (unsigned k = 0; k < count; k++) {
+			snprintf(element, sizeof element, "[%u]", k);
+			put_printed(&v->list[i], element, out);
+		}
+		if (!count)
+			put_printed(&v->list[i], "", out);
 	}
 	buf_printf(out, "\n");
 }
