@@ -169,3 +169,21 @@ def test_words():
     # the kernel's own words have offsets in programs there
     p = probe(program(), "-D", "p:a/b /bin/x:12")
     assert p.returncode == 1 and "has no function 12" in p.stderr or "No such file" in p.stderr, p
+
+
+def test_arrays():
+    """An element of an array of several dimensions is where C has it."""
+    k = kernel()
+    for value, own in (("grid", "+20(%di):s32[12]"), ("grid[1]", "+36(%di):s32[4]"), ("grid[2][3]", "+64(%di):s32"), ("bytes", "+68(%di):x8[6]"),
+                       ("bytes[5]", "+73(%di):x8"), ("names[1]", "+82(%di):string"), ("names[1][2]", "+84(%di):s8"), ("next->grid[1][1]", "+40(+8(%di)):s32"),
+                       ("grid[1]:x8[4]", "+36(%di):x8[4]")):
+        assert definition(k, f"weigh v=item->{value}")["weigh"][1] == "v=" + own, value
+    assert definition(k, "weigh v=item[1].grid[0][1]")["weigh"][1] == "v=+120(%di):s32"
+    for value, said in (("grid[1][2][3]", "[3] is asked of what is no array"), ("grid[1].x", "no structure")):
+        refused(k, "weigh item->" + value, said)
+
+
+def test_bits():
+    """A bit field has the sign that its type has."""
+    assert definition(kernel(), "weigh item->in.low item->in.high other=item->in.low:u32")["weigh"][1:] == [
+        "low={%di,16,+,@4,61,<<,61,sar}:s32", "high=+16(%di):b4@3/32", "other=+16(%di):b3@0/32"]

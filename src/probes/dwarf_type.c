@@ -32,14 +32,18 @@ static void put_inner(Dwarf_Die *type, int depth, struct buf *out)
 		buf_printf(out, "void");
 }
 
-static void put_count(Dwarf_Die *type, struct buf *out)
+static void put_counts(Dwarf_Die *type, struct buf *out)
 {
-	uint64_t count = dwarf_array_count(type);
+	unsigned i = 0, dimensions = dwarf_array_dimensions(type);
 
-	if (count)
-		buf_printf(out, "[%llu]", (unsigned long long)count);
-	else
-		buf_printf(out, "[]");
+	do {
+		uint64_t count = dwarf_array_count(type, i);
+
+		if (count)
+			buf_printf(out, "[%llu]", (unsigned long long)count);
+		else
+			buf_printf(out, "[]");
+	} while (++i < dimensions);
 }
 
 static void put(Dwarf_Die *type, int depth, struct buf *out)
@@ -53,7 +57,7 @@ static void put(Dwarf_Die *type, int depth, struct buf *out)
 		return;
 	case DW_TAG_array_type:
 		put_inner(type, depth, out);
-		put_count(type, out);
+		put_counts(type, out);
 		return;
 	case DW_TAG_const_type:
 	case DW_TAG_volatile_type:
@@ -183,23 +187,57 @@ bool dwarf_type_of_number(Dwarf_Die *type, struct probe_type *ret)
 	return true;
 }
 
-uint64_t dwarf_array_count(Dwarf_Die *array)
+/* False: the array has fewer dimensions. */
+static bool find_dimension(Dwarf_Die *array, unsigned number, Dwarf_Die *ret)
 {
-	Dwarf_Die child;
+	if (dwarf_child(array, ret))
+		return false;
+	do
+		if (dwarf_tag(ret) == DW_TAG_subrange_type && !number--)
+			return true;
+	while (dwarf_siblingof(ret, ret) == 0);
+	return false;
+}
+
+unsigned dwarf_array_dimensions(Dwarf_Die *array)
+{
+	Dwarf_Die range;
+	unsigned n = 0;
+
+	while (n < DEPTH && find_dimension(array, n, &range))
+		n++;
+	return n;
+}
+
+uint64_t dwarf_array_count(Dwarf_Die *array, unsigned dimension)
+{
+	Dwarf_Die range;
 	Dwarf_Attribute attr;
 	Dwarf_Word value;
 
-	if (dwarf_child(array, &child))
+	if (!find_dimension(array, dimension, &range))
 		return 0;
-	do {
-		if (dwarf_tag(&child) != DW_TAG_subrange_type)
-			continue;
-		if (dwarf_attr(&child, DW_AT_count, &attr) && dwarf_formudata(&attr, &value) == 0)
-			return value;
-		return dwarf_attr(&child, DW_AT_upper_bound, &attr) && dwarf_formudata(&attr, &value) == 0 &&
-				       value < INT32_MAX
-			       ? value + 1
-			       : 0;
-	} while (dwarf_siblingof(&child, &child) == 0);
-	return 0;
+	if (dwarf_attr(&range, DW_AT_count, &attr) && dwarf_formudata(&attr, &value) == 0)
+		return value < INT32_MAX ? value : 0;
+	return dwarf_attr(&range, DW_AT_upper_bound, &attr) && dwarf_formudata(&attr, &value) == 0 && value < INT32_MAX
+		       ? value + 1
+		       : 0;
+}
+
+static int64_t size_of(Dwarf_Die *type, unsigned dimensions, int depth)
+{
+	Dwarf_Die element;
+	int64_t size;
+
+	if (dwarf_tag(type) != DW_TAG_array_type)
+		return dwarf_bytesize(type) > 0 ? dwarf_bytesize(type) : 0;
+	size = depth < DEPTH && dwarf_type_of(type, &element) ? size_of(&element, 0, depth + 1) : 0;
+	for (unsigned i = dimensions, n = dwarf_array_dimensions(type); i < n && size <= INT32_MAX; i++)
+		size *= (int64_t)dwarf_array_count(type, i);
+	return size <= INT32_MAX ? size : 0;
+}
+
+int64_t dwarf_size_of(Dwarf_Die *type, unsigned dimensions)
+{
+	return size_of(type, dimensions, 0);
 }

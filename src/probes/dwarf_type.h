@@ -30,7 +30,11 @@ bool dwarf_is_structure(Dwarf_Die *type);
 /* What a number of that type is printed as. False: it is none of 1, 2, 4 or 8 bytes. */
 bool dwarf_type_of_number(Dwarf_Die *type, struct probe_type *ret);
 
-/* Elements of an array's first dimension; 0: not known. */
-uint64_t dwarf_array_count(Dwarf_Die *array);
+/* Elements of an array's dimension, from 0 on; 0: not known, or it has fewer dimensions. */
+uint64_t dwarf_array_count(Dwarf_Die *array, unsigned dimension);
+unsigned dwarf_array_dimensions(Dwarf_Die *array);
+
+/* All of a type in bytes; of an array, of an element that so many dimensions lead to. 0: it is not known. */
+int64_t dwarf_size_of(Dwarf_Die *type, unsigned dimensions);
 
 #endif

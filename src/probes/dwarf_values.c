@@ -129,6 +129,7 @@ struct typed {
 	bool is_place;
 	Dwarf_Die type;
 	bool has_type;
+	unsigned dimensions;        /* it is an element of an array of that type, so many dimensions down */
 	struct dwarf_member member; /* the last one: of a bit field */
 };
 
@@ -230,6 +231,7 @@ static int follow(struct typed *t)
 		probe_code_add(&t->code, PROBE_OP_READ, WORD);
 	t->is_place = true;
 	t->has_type = dwarf_type_of(&t->type, &t->type);
+	t->dimensions = 0;
 	return 0;
 }
 
@@ -246,22 +248,26 @@ static int to_member(struct typed *t, const char *name)
 	}
 	add_behind(t, (int64_t)t->member.bytes);
 	t->has_type = dwarf_type_of(&t->member.die, &t->type);
+	t->dimensions = 0;
 	return 0;
 }
 
 static int to_element(struct typed *t, int64_t number)
 {
-	int size;
+	int64_t size;
 
 	if (t->has_type && dwarf_tag(&t->type) == DW_TAG_pointer_type) {
 		if (follow(t) < 0)
 			return -1;
 	} else if (t->has_type && dwarf_tag(&t->type) == DW_TAG_array_type) {
-		t->has_type = dwarf_type_of(&t->type, &t->type);
+		if (++t->dimensions >= dwarf_array_dimensions(&t->type)) {
+			t->has_type = dwarf_type_of(&t->type, &t->type);
+			t->dimensions = 0;
+		}
 	} else {
 		return error_set(t->err, "%s: [%lld] is asked of what is no array", t->what, (long long)number);
 	}
-	size = t->has_type ? dwarf_bytesize(&t->type) : 0;
+	size = t->has_type ? dwarf_size_of(&t->type, t->dimensions) : 0;
 	if (size <= 0)
 		return error_set(t->err, "%s: elements of no known size", t->what);
 	add_behind(t, number * size);
@@ -286,8 +292,8 @@ static int finish_array(struct typed *t, struct probe_type *out)
 {
 	Dwarf_Die element;
 	struct probe_type own = { 0 };
-	uint64_t count = dwarf_array_count(&t->type);
 	bool is_number = dwarf_type_of(&t->type, &element) && dwarf_type_of_number(&element, &own);
+	uint64_t count = is_number ? (uint64_t)dwarf_size_of(&t->type, t->dimensions) / own.bytes : 0;
 
 	if (flatten(t, 0) < 0)
 		return -1;
@@ -317,6 +323,18 @@ static int finish_pointed(struct typed *t, const struct probe_type *asked, struc
 	return 0;
 }
 
+/* A bit field with a sign: definitions have only some without, so that the code takes it out. */
+static void add_bits(struct typed *t, struct probe_type *type)
+{
+	enum { ALL = 64 };
+
+	probe_code_add(&t->code, PROBE_OP_NUMBER, ALL - type->bits - type->shift);
+	probe_code_add(&t->code, PROBE_OP_LEFT, 0);
+	probe_code_add(&t->code, PROBE_OP_NUMBER, ALL - type->bits);
+	probe_code_add(&t->code, PROBE_OP_RIGHT_SIGNED, 0);
+	type->bits = type->shift = 0;
+}
+
 static int finish_number(struct typed *t, const struct probe_type *asked, struct probe_type *ret)
 {
 	struct probe_type own = { 0 };
@@ -336,6 +354,8 @@ static int finish_number(struct typed *t, const struct probe_type *asked, struct
 		return -1;
 	if (t->is_place)
 		probe_code_add(&t->code, PROBE_OP_READ, own.bytes);
+	if (ret->bits && ret->format == PROBE_SIGNED)
+		add_bits(t, ret);
 	return 0;
 }
 

@@ -81,7 +81,7 @@ void probe_code_add_behind(struct probe_code *c, int64_t bytes)
 	struct probe_step_code *last = c->count >= 2 ? &c->steps[c->count - 2] : NULL;
 
 	if (last && last->op == PROBE_OP_NUMBER && last[1].op == PROBE_OP_ADD) {
-		last->operand += bytes;
+		last->operand = (int64_t)((uint64_t)last->operand + (uint64_t)bytes);
 		return;
 	}
 	if (!bytes)

@@ -14,6 +14,7 @@ struct item {
 	struct inner in;
 	int grid[3][4];
 	unsigned char bytes[6];
+	char names[2][8];
 };
 
 volatile long sink;
