@@ -109,6 +109,7 @@ struct making {
 	struct wanted wanted;
 	struct owns owns;
 	const struct syscall_record *call;
+	bool own; /* the call is by the CPU's own interface: syscalls:* knows of no other; raw_syscalls of any */
 };
 
 /* Where its text is in the bytes, is known once they do not move any more. */
@@ -154,14 +155,14 @@ static void add_call(struct making *m, const struct syscall_record *c)
 	m->call = c;
 	memcpy(record.args, c->args, sizeof record.args);
 	add(m, w->any_enter, at, record, 6);
-	if (c->nr < SYSCALLS_MAX)
+	if (m->own && c->nr < SYSCALLS_MAX)
 		add(m, w->enter[c->nr], at, record, n_args(m->formats, w->enter[c->nr]));
 	if (!c->has_result)
 		return;
 	at = (struct fact){ .cpu = c->end_cpu, .ns = c->end_ns, .insns = c->end_insns, .task = c->task };
 	record.args[0] = (uint64_t)c->result;
 	add(m, w->any_exit, at, record, 1);
-	if (c->nr < SYSCALLS_MAX)
+	if (m->own && c->nr < SYSCALLS_MAX)
 		add(m, w->exit[c->nr], at, record, 1);
 }
 
@@ -182,9 +183,10 @@ int event_syscalls_add(const struct reader *r, const struct threads *threads, co
 		return -1;
 	if (!meta_get(&r->meta, "event_check")) /* there all are wanted */
 		find_own(facts, &m.owns);
-	for (size_t i = 0; i < calls.count; i++)
-		if (calls.calls[i].abi == calls.arch->abis) /* ftrace knows of the CPU's own interface alone */
-			add_call(&m, &calls.calls[i]);
+	for (size_t i = 0; i < calls.count; i++) {
+		m.own = calls.calls[i].abi == calls.arch->abis;
+		add_call(&m, &calls.calls[i]);
+	}
 	free(m.owns.list);
 	syscalls_deinit(&calls);
 	for (size_t i = before; i < facts->count; i++)
