@@ -5,7 +5,10 @@ import os
 import re
 import subprocess
 
-from guest import TOP, UPTO_ASAN, WORK, Once, is_older, run
+import pytest
+
+from guest import TOP, UPTO_ASAN, WORK, Once, is_older, record, run
+from test_sources import multiboot, other_args
 
 SOURCES = [os.path.join(TOP, "tests/programs", name) for name in ("defined.c", "defined_too.c")]
 
@@ -187,3 +190,19 @@ def test_bits():
     """A bit field has the sign that its type has."""
     assert definition(kernel(), "weigh item->in.low item->in.high other=item->in.low:u32")["weigh"][1:] == [
         "low={%di,16,+,@4,61,<<,61,sar}:s32", "high=+16(%di):b4@3/32", "other=+16(%di):b3@0/32"]
+
+
+@pytest.mark.weight(3)
+def test_recorded():
+    """What record asks the recorder for are these lines, also of a function without values, which is inlined; the guest here has none of them."""
+    p = record(os.path.join(WORK, "defined.upto"), other_args(multiboot("calls")), "--debug", kernel(), "--probe", "twice", "--probe", "helper@defined_too.c",
+               "--probe", "0xffffffff81000000 %di", "--probe", "nowhere")
+    said = p.stderr.decode()
+    for text in "twice", "helper@defined_too.c":
+        [line] = probe(kernel(), "-D", text).stdout.splitlines()
+        assert f"--probe {line.rstrip()}: the kernel, with the modules that were loaded, has no such place" in said, said
+    assert "--probe nowhere: " in said and "0xffffffff81000000" not in said, said
+    for text, why in (("0xffffffff81000000 deep", "the kernel's addresses are those at run time"), ("weigh:1 nothing", "there is no variable nothing"),
+                      ("twice%return", "inlined everywhere"), ("twice $arg1", "$argN is known only where")):
+        q = run(UPTO_ASAN, "record", "-o", os.path.join(WORK, "defined-no.upto"), "--debug", kernel(), "--probe", text, "--", "qemu-system-x86_64", check=False)
+        assert q.returncode == 2 and why in q.stderr.decode() and q.stderr.count(b"\n") == 1, (text, q.stderr)
