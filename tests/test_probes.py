@@ -346,6 +346,8 @@ def test_refused(tmp_path):
                           (["--debug", program, "--probe", "/bin/program:count:1000"], "that line has no code"),
                           (["--debug", program, "--probe", "sdt_probed:nosuch"], "no static probe of that name"), (["--probe", "sdt_probed:weighed"], "in which program?"),
                           (["--probe", "vfs_read@retval,arg1"], "two definitions"), (["--probe", "vfs_read@fparg1"], "floating point is not read: 'fparg1'"),
+                          (["--probe", "vfs_read+4 $arg1"], "$arg1 is known only where a function begins"), (["--probe", "vfs_read $retval"], "FUNCTION%return"),
+                          (["--probe", "vfs_read $keep(a,$current,$comm)"], "are numbers"),
                           (["--probe", "vfs_read@arg1/x7"], "no format that is read"), (["--probe", "vfs_read@arg1/u count"], "have commas between: ' count'")):
         p = run(UPTO, "record", "-o", trace, *options, "--", "qemu-system-x86_64", check=False)
         assert p.returncode == 2 and said in p.stderr.decode() and p.stderr.count(b"\n") == 1, (options, p.stderr)

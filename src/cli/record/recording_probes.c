@@ -6,8 +6,10 @@
 
 #include "base/alloc.h"
 #include "probes/dwarf_places.h"
+#include "probes/probe_compile.h"
 #include "probes/probe_resolve.h"
 #include "recording_args.h"
+#include "trace/event_formats.h"
 
 static int put_lines(struct probe_lines *r, const struct dwarf_file *f, char *text, struct error *err)
 {
@@ -61,6 +63,18 @@ static bool is_in_files(const struct probe_lines *r, const struct probe_definiti
 	return f && (d->n_args || f->kind != DWARF_PROGRAM) && dwarf_has_function(f, d->function, d->source);
 }
 
+/* What is wrong in any guest is said before one starts. Of a program in handlers, whoever has it says that. */
+static int check_plain(const struct probe_definition *d, struct error *err)
+{
+	struct probe_values values = { 0 };
+	int ret = 0;
+
+	if (!probe_compile_needs_types(d) && strcmp(probe_group_name(d), EVENTS_OF_PROGRAMS))
+		ret = probe_compile(&values, d, "", NULL, err);
+	probe_values_deinit(&values);
+	return ret;
+}
+
 static int put_definition(struct probe_lines *r, const char *text, struct error *err)
 {
 	struct probe_definition d;
@@ -68,7 +82,7 @@ static int put_definition(struct probe_lines *r, const char *text, struct error 
 
 	if (ret == 0 && (probe_definition_in_program(&d) || !probe_definition_is_plain(&d) || is_in_files(r, &d)))
 		ret = put_resolved(r, &d, err);
-	else if (ret == 0)
+	else if (ret == 0 && (ret = check_plain(&d, err)) == 0)
 		probe_lines_put(r, text);
 	probe_definition_deinit(&d);
 	return ret < 0 ? error_prefix(err, "--probe") : 0;
