@@ -380,7 +380,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 'L', "lines", "FUNC", "its source, and which lines a probe can be at; FUNC:3-10, SRC:100-120, too" },
+	{ 'L', "lines", "FUNC", "its source, and which lines a probe can be at; FUNC:3-10, FUNC:3+5 (five lines), SRC:100-120, too" },
 	{ 'V', "vars", "PLACE", "the variables there, with their types, and which of them cannot be had" },
 	{ 'F', "funcs", "GLOB", "the functions with such a name, and the static probes of programs: sdt_PROVIDER:NAME" },
 	{ 'D', "definition", "DEF",
@@ -431,7 +431,7 @@ const struct command cmd_probe = {
 		"Or the kernel's (kprobe_events): p[:[GROUP/]EVENT] [MODULE:]SYMBOL[+OFFSET]|ADDRESS [VALUE…], r for where it returns, with "
 		"+OFFSET(VALUE) for what is in memory.\n"
 		"/PATH:FUNC is in a program or library that the guest has there, in every process that runs it: all that is said of the kernel's "
-		"functions is so of its own. Its file is one of --debug, or is below --sysroot, or on this host. sdt_PROVIDER:NAME is a static "
+		"functions is so of its own; where it returns, what it was given is not known any more. Its file is one of --debug, or is below --sysroot, or on this host. sdt_PROVIDER:NAME is a static "
 		"probe (USDT) of such a file, with its arguments.\n"
 		"Where functions begin, the parameters' names and types are also in the kernel's own BTF: no file is needed.\n",
 	.examples =
