@@ -51,7 +51,7 @@ def told_by_guest(out):
              "context": "ext4_init_fs_context"}
     for pid, event, values in KPROBE.findall(text.replace("\r", "")):
         found = dict(re.findall(r'(\w+)=("[^"]*"|\S+)', values))
-        if event == "arrays":
+        if event in ("arrays", "helper"):
             continue
         name = names[event.removesuffix("_result")]
         if event.endswith("_result"):

@@ -206,3 +206,13 @@ def test_recorded():
                       ("twice%return", "inlined everywhere"), ("twice $arg1", "$argN is known only where")):
         q = run(UPTO_ASAN, "record", "-o", os.path.join(WORK, "defined-no.upto"), "--debug", kernel(), "--probe", text, "--", "qemu-system-x86_64", check=False)
         assert q.returncode == 2 and why in q.stderr.decode() and q.stderr.count(b"\n") == 1, (text, q.stderr)
+
+
+def test_strings():
+    """An array of strings is as many values, each by a pointer of its own."""
+    k = kernel()
+    assert definition(k, "weigh +8(+16(%si)):ustring[2]@user names=item->name:string[3]")["weigh"][1:] == [
+        "arg1=+0(+8(+16(%si))):string", "arg1_1=+0(+16(+16(%si))):string",
+        *(f"names{n}=+0(+{at}(+0(%di))):string" for n, at in (("", 0), ("_1", 8), ("_2", 16)))]
+    refused(k, "weigh %di:string[..3]", "no type of a probe's value")
+    refused(k, "weigh %di:string[64] b=%di:string[64] c=%di:string[1]", "more values than a probe may have")

@@ -314,11 +314,12 @@ static int finish_pointed(struct typed *t, const struct probe_type *asked, struc
 {
 	bool points = t->has_type && dwarf_tag(&t->type) == DW_TAG_pointer_type;
 
-	if (flatten(t, points || asked->format == PROBE_STRING ? WORD : 0) < 0)
+	points = points || (asked->format == PROBE_STRING && !asked->count);
+	if (flatten(t, points ? WORD : 0) < 0)
 		return -1;
-	if (t->is_place && (points || asked->format == PROBE_STRING))
+	if (t->is_place && points)
 		probe_code_add(&t->code, PROBE_OP_READ, WORD);
-	if (asked->count && !asked->bytes)
+	if (asked->count && !asked->bytes && asked->format != PROBE_STRING)
 		ret->bytes = WORD;
 	return 0;
 }
@@ -542,7 +543,7 @@ static int add_other(struct reading *r, size_t i)
 		return add_typed(r, a, name);
 	if (!members && !kept && !has_step(a, STEP_CAST) && !a->type.is_auto)
 		return probe_compile_one(r->values, r->d, i, "", NULL, r->err);
-	probe_values_add(r->values, name, a->type, &(struct probe_code){ 0 });
+	probe_values_add(r->values, name, (struct probe_type){ 0 }, &(struct probe_code){ 0 });
 	r->values->list[r->values->count - 1].words = words_of(r, a);
 	return 0;
 }
@@ -588,6 +589,8 @@ int dwarf_values_init(struct probe_values *ret, const struct dwarf_file *f, cons
 	scopes_init(&r.scopes, f, place);
 	for (size_t i = 0; i < d->n_args && result == 0; i++)
 		result = add_arg(&r, i);
+	if (result == 0 && ret->count > PROBE_ARGS)
+		result = error_set(err, "%s: these are more values than a probe may have", d->text);
 	scopes_deinit(&r.scopes);
 	return result;
 }

@@ -80,7 +80,7 @@ static bool parse_type(const char *text, struct probe_type *ret)
 		return true;
 	ret->up_to = !strncmp(text + len, "[..", 3);
 	if (!number_at(text + len + (ret->up_to ? 3 : 1), &text, &count) || strcmp(text, "]") || !count || count > PROBE_ARRAY ||
-	    ret->format == PROBE_STRING)
+	    (ret->format == PROBE_STRING && ret->up_to))
 		return false;
 	ret->count = (unsigned)count;
 	return true;
@@ -326,7 +326,7 @@ static int parse_last_type(const char *text, struct probe_type *ret, struct erro
 
 	if (parse_type(type, ret))
 		return 0;
-	return error_set(err, "no type of a probe's value (u8 … x64, s32, char, string, symbol, b4@2/8, x8[16]): '%s'",
+	return error_set(err, "no type of a probe's value (u8 … x64, s32, char, string, symbol, b4@2/8, x8[16], string[3]): '%s'",
 			 text);
 }
 

@@ -30,7 +30,8 @@ struct probe_type {
 	} format;
 	unsigned bytes;       /* of a number: 1, 2, 4 or 8; 0: not said */
 	unsigned bits, shift; /* of a bit field, within a number of `bytes`; bits 0: it is none */
-	unsigned count;       /* elements of an array, whose begin the value is; 0: it is none */
+	/* elements of an array, whose begin the value is; 0: it is none. Of strings, pointers to them are there */
+	unsigned count;
 	/* ":auto": what the kernel's types say that it is, of a structure where it is; without them, 64 bits */
 	bool is_auto;
 	bool up_to;           /* of an array, what is behind the memory that is there is 0: "x8[..16]" */

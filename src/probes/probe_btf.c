@@ -261,7 +261,7 @@ static int finish(struct typed *t, const struct probe_type *asked, struct probe_
 		probe_code_add(&t->code, PROBE_OP_READ, ret->bytes);
 		return 0;
 	}
-	if (asked->format == PROBE_STRING) {
+	if (asked->format == PROBE_STRING && !asked->count) {
 		if (t->is_place && !t->is_raw && !(type && btf_is_array(type)))
 			probe_code_add(&t->code, PROBE_OP_READ, WORD);
 		return 0;
@@ -269,7 +269,7 @@ static int finish(struct typed *t, const struct probe_type *asked, struct probe_
 	if (asked->count) { /* of what a pointer leads to, or of what is there */
 		if (t->is_place && type && btf_is_ptr(type))
 			probe_code_add(&t->code, PROBE_OP_READ, WORD);
-		ret->bytes = asked->bytes ? asked->bytes : WORD;
+		ret->bytes = asked->bytes || asked->format == PROBE_STRING ? asked->bytes : WORD;
 		return 0;
 	}
 	if (!type_of_number(t->btf, t->type, &own) && (!asked->bytes || !t->is_place))

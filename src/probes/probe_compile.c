@@ -221,5 +221,5 @@ int probe_compile(struct probe_values *ret, const struct probe_definition *d, co
 	for (size_t i = 0; i < d->n_args; i++)
 		if (probe_compile_one(ret, d, i, function, types, err) < 0)
 			return -1;
-	return 0;
+	return ret->count > PROBE_ARGS ? error_set(err, "%s: these are more values than a probe may have", d->text) : 0;
 }

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-void probe_values_add(struct probe_values *v, const char *name, struct probe_type type, struct probe_code *code)
+static void add(struct probe_values *v, const char *name, struct probe_type type, struct probe_code *code)
 {
 	unsigned same = 0;
 	char *own = xstrdup(name);
@@ -23,6 +23,25 @@ void probe_values_add(struct probe_values *v, const char *name, struct probe_typ
 	v->list = xreallocarray(v->list, v->count + 1, sizeof *v->list);
 	v->list[v->count++] = (struct probe_value){ .name = own, .type = type, .code = *code };
 	*code = (struct probe_code){ 0 };
+}
+
+void probe_values_add(struct probe_values *v, const char *name, struct probe_type type, struct probe_code *code)
+{
+	enum { WORD = 8 };
+
+	if (type.format != PROBE_STRING || !type.count) {
+		add(v, name, type, code);
+		return;
+	}
+	for (unsigned i = 0; i < type.count; i++) {
+		struct probe_code one = { 0 };
+
+		probe_code_add_all(&one, code);
+		probe_code_add_behind(&one, WORD * (int64_t)i);
+		probe_code_add(&one, PROBE_OP_READ, WORD);
+		add(v, name, (struct probe_type){ .format = PROBE_STRING }, &one);
+	}
+	probe_code_deinit(code);
 }
 
 void probe_values_deinit(struct probe_values *v)

@@ -21,7 +21,10 @@ struct probe_values {
 
 void probe_values_deinit(struct probe_values *v);
 
-/* Add one; all are taken but the name, which is copied. A second one with that name is called name_1. */
+/*
+ * Add one; all are taken but the name, which is copied. A second one with that name is called name_1. An array of
+ * strings is added as so many values.
+ */
 void probe_values_add(struct probe_values *v, const char *name, struct probe_type type, struct probe_code *code);
 
 /* Parameter `i`, from 0 on, at a function's begin, or where it returns. */

@@ -426,7 +426,7 @@ const struct command cmd_probe = {
 		"SRC;PATTERN; MODULE:FUNC is in that module. LINE counts from the function's first line, which is 0; an inlined function is "
 		"probed at each place. A VALUE is a variable with its members (file->f_path.dentry, name[2]), $vars, $params, $retval, $argN, "
 		"%REGISTER, @SYMBOL, $comm, $stackN, $current (the running thread's task_struct: $current->cred->uid.val); NAME=VALUE names it, "
-		"VALUE:TYPE says what it is (u8 to u64, s32, x64, char, string, symbol, b4@2/8, x8[16], x8[..16] up to where memory ends, or auto: what the kernel's types say).\n"
+		"VALUE:TYPE says what it is (u8 to u64, s32, x64, char, string, symbol, b4@2/8, x8[16], x8[..16] up to where memory ends, string[3] for three pointers to strings, which are NAME, NAME_1 and NAME_2, or auto: what the kernel's types say).\n"
 		"Values as uftrace's -A and -R: FUNCTION@arg1/s,arg2/x32,arg3%di or FUNCTION@retval; formats d, i, u, x, s, c and p.\n"
 		"Or the kernel's (kprobe_events): p[:[GROUP/]EVENT] [MODULE:]SYMBOL[+OFFSET]|ADDRESS [VALUE…], r for where it returns, with "
 		"+OFFSET(VALUE) for what is in memory.\n"
