@@ -218,6 +218,28 @@ def test_loaded_meanwhile(tmp_path):
     assert out.count("reboot: Power down") == 1
 
 
+@pytest.mark.weight(12)
+def test_loaded_later(tmp_path):
+    """A snapshot of an earlier run, of a time that this one has not come to yet: QEMU's clock goes forward, and guest time does not."""
+    folder, trace, disk = str(tmp_path), os.path.join(WORK, "snapshot-later.upto"), disk_of(str(tmp_path))
+    make_snapshot(folder, 1, disk, lambda asked: asked.ask("human-monitor-command", **{"command-line": "savevm here"}))
+    args, serial, monitor = parts(folder, 1, disk)
+    with subprocess.Popen([UPTO, "record", "-f", "-o", trace, "--", *args], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+        asked = Monitor(monitor)
+        time.sleep(1)  # firmware, or the kernel's begin
+        asked.ask("human-monitor-command", **{"command-line": "loadvm here"})
+        asked.ask("cont")
+        said = p.communicate(timeout=300)[1].decode()
+    assert p.returncode == 0, said
+    check(trace)
+    info = upto_json("info", "--json", trace)
+    last = info["boots"][-1]
+    assert len(info["boots"]) == 2 and last["kernel"] and last["start_ns"] < 3 * 10 ** 9, info["boots"]
+    made = [c for c in upto_json("syscalls", "--json", "--boot", "2", "--path", "/init", trace)["syscalls"] if "stat" in c["name"]]
+    functions = {f["function"] for f in upto_json("top", "--json", "-n", "0", "--boot", "2", trace)["functions"]}
+    assert len(made) == 20 and {"ticked [ticks]", "ext4_init_fs_context [ext4]"} <= functions, len(made)
+
+
 def held_frames(trace, at):
     """Each thread's functions, the innermost first, but for those that jumped to the next one: nothing on a stack tells of them."""
     stacks = {}

@@ -31,8 +31,10 @@ bool guest_time_goes_on(void)
 	/* what another vCPU reads meanwhile is later than both */
 	uint64_t latest = __atomic_load_n(&recorder.latest_ns, __ATOMIC_ACQUIRE),
 		 now = inside_ns() - recorder.host_begin_ns + recorder.shift_ns, last;
+	bool was_set = inside_clock_was_set();
 
-	if (now >= latest)
+	/* what was put forward took no time, either */
+	if (now >= latest && !was_set)
 		return false;
 	last = recorder.counts_time ? guest_time(vcpu_get(0)) : latest;
 	recorder.shift_ns += (last > latest ? last : latest) - now;

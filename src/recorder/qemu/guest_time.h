@@ -32,8 +32,8 @@ void guest_time_resumed(const struct vcpu *v, uint64_t uncounted);
 void guest_time_begins(const struct vcpu *v, uint64_t uncounted);
 
 /*
- * Has QEMU's clock been put back, as only a snapshot does that is loaded while the guest runs? Then guest time goes on
- * where it was. While no vCPU executes.
+ * Has QEMU's clock been put back, or forward while vCPUs stood, as only a snapshot does that is loaded while the guest
+ * runs? Then guest time goes on where it was. While no vCPU executes.
  */
 bool guest_time_goes_on(void);
 

@@ -33,6 +33,46 @@ uint64_t inside_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/*
+ * QEMU stops the vCPUs and its clock before it loads a snapshot. A clock that is another one when they go on was set by
+ * that.
+ */
+static struct {
+	bool stopped;
+	uint64_t at_ns;
+	bool was_set;
+} stop;
+
+static void on_run_state(void *opaque, bool running, int state)
+{
+	enum { STARTS_WITHIN = 100000000 }; /* ns, on a busy host; what a snapshot puts forward is more as a rule */
+	uint64_t now = inside_ns();
+
+	(void)opaque;
+	(void)state;
+	if (running && stop.stopped &&
+	    (now > stop.at_ns ? now - stop.at_ns : stop.at_ns - now) > STARTS_WITHIN)
+		__atomic_store_n(&stop.was_set, true, __ATOMIC_RELEASE);
+	stop.stopped = !running;
+	stop.at_ns = now;
+}
+
+/* Without it, only a clock that goes back tells of a snapshot. */
+static void watch_for_stops(void)
+{
+	void *(*enlist)(void (*)(void *, bool, int), void *) =
+		(void *(*)(void (*)(void *, bool, int), void *))dlsym(RTLD_DEFAULT, "qemu_add_vm_change_state_handler");
+
+	if (enlist)
+		enlist(on_run_state, NULL);
+}
+
+bool inside_clock_was_set(void)
+{
+	return __atomic_load_n(&stop.was_set, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(&stop.was_set, false, __ATOMIC_ACQUIRE);
+}
+
 bool inside_shut_down(void)
 {
 	return inside_has(INSIDE_SHUTDOWN) &&
@@ -346,6 +386,8 @@ static bool is_there(enum inside what)
 	switch (what) {
 	case INSIDE_CLOCK:
 		clock_get_ns = (int64_t (*)(int))dlsym(RTLD_DEFAULT, "qemu_clock_get_ns");
+		if (clock_get_ns)
+			watch_for_stops();
 		return clock_get_ns;
 	case INSIDE_SHUTDOWN:
 		return watch_for_shutdown();

@@ -5,7 +5,8 @@
  * not promise them. So each of them may be absent, is listed in META
  * (`qemu_inside`) if used, and can be switched off by `upto record --qemu-inside`:
  *
- *   clock      qemu_clock_get_ns(): guest time. Without it, it is the host's.
+ *   clock      qemu_clock_get_ns(): guest time. Without it, it is the host's. And
+ *              qemu_add_vm_change_state_handler(), since a snapshot sets it while vCPUs stand.
  *   shutdown   qemu_shutdown_requested_get() and a notifier: the recording ends
  *              at the power-off, not when QEMU gets round to stopping its vCPUs.
  *   values     where QEMU keeps the value of the memory access under way
@@ -37,6 +38,9 @@ bool inside_has(enum inside what);
 
 /* Guest time, or the host's monotonic clock. */
 uint64_t inside_ns(void);
+
+/* Has a snapshot set guest time to another one, forward or back, since this was asked last? */
+bool inside_clock_was_set(void);
 
 /* Has the guest been powered off? False if that cannot be known. */
 bool inside_shut_down(void);
