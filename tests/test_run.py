@@ -71,7 +71,7 @@ def test_run(tmp_path):
     """A script asks QEMU for this and that, and starts two guests: they are two traces. What it printed is as it would be, its status passes."""
     folder = place(tmp_path)
     asks = ["qemu-system-x86_64 -version", "qemu-system-x86_64 --help", "kvm -version", "qemu-system-x86_64 -device help", "qemu-system-x86_64 -machine ?",
-            "qemu-system-x86_64 -device virtio-blk-pci,help", "qemu-system-x86_64 -accel help",
+            "qemu-system-x86_64 -device virtio-blk-pci,help", "qemu-system-x86_64 -accel help", "qemu-system-x86_64 -net nic,model=help",
             "command -v kvm qemu qemu-kvm | wc -l",
             "echo '{\"execute\":\"qmp_capabilities\"}{\"execute\":\"quit\"}' | qemu-system-x86_64 -display none -machine none -qmp stdio | tail -n 1 | cut -c1-12",
             "echo '{\"execute\":\"qmp_capabilities\"}{\"execute\":\"quit\"}' | qemu-system-x86_64 -display none -machine accel=tcg -qmp stdio | tail -n 1 | cut -c1-12"]
@@ -148,6 +148,46 @@ def test_ended_from_outside(tmp_path):
     check_is_whole(trace)
     assert "-kernel" in asked.read_text()
     assert upto_json("info", "--json", trace)["ending"]["how"] == "panic"
+
+
+@pytest.mark.weight(3)
+def test_named(tmp_path):
+    """QEMU is named as people do: by its name alone, with options, as upto, as another machine's; and started in another folder than upto."""
+    folder, other = place(tmp_path), tmp_path / "other"
+    other.mkdir()
+    (tmp_path / "root").mkdir()
+    os.makedirs(os.path.dirname(STAND_IN), exist_ok=True)
+    if not os.path.islink(STAND_IN):
+        os.symlink(UPTO, STAND_IN)
+    start = script(tmp_path, f"cd {other}", "$QEMU -version | head -n 1", f"$QEMU {quoted(tiny_args()[1:])} </dev/null")
+    version = run("qemu-system-x86_64", "-version").stdout.splitlines()[0]
+    for n, named in enumerate(("qemu-system-x86_64", "qemu-system-x86_64 -snapshot", STAND_IN)):
+        for more in [], [UPTO, "run", "--"]:  # within another one, too
+            env = dict(os.environ, QEMU=named, UPTO_DIR="traces")
+            p = subprocess.run([UPTO, "run", "--sysroot", "root", "--", *more, start], env=env, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+            assert p.returncode == TINY_EXIT and p.stdout.splitlines()[0] == version, (named, more, p)
+            assert len(traces(folder)) == 2 * n + 1 + bool(more) and not os.listdir(other), (named, more, traces(folder))
+    p = subprocess.run([UPTO, "run", "--", "sh", "-c", "echo $QEMU"], env=dict(os.environ, QEMU="/opt/qemu-system-aarch64 -M virt"), capture_output=True, timeout=60)
+    assert p.stdout == b"/opt/qemu-system-aarch64 -M virt\n", p
+    # one that has a monitor and a disk without a word before it is a guest
+    (tmp_path / "disk.img").write_bytes(b"\0" * (1 << 20))
+    words = f"qemu-system-x86_64 -m 64M -display none -nic none -snapshot {tmp_path}/disk.img -qmp unix:{tmp_path}/monitor,server=on,wait=off"
+    with subprocess.Popen([UPTO, "run", "-d", folder, "--", *words.split()], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+        monitor = Monitor(str(tmp_path / "monitor"))
+        time.sleep(1)
+        monitor.file.write('{"execute":"quit"}\n')
+        monitor.file.flush()
+        assert p.wait(60) == 0 and len(traces(folder)) == 7, p.stderr.read()
+
+
+@pytest.mark.weight(4)
+def test_status(tmp_path):
+    """The guest's status is what its starter sees, also where nothing of it was recorded; and a guest is not ended since upto cannot do what it was asked for."""
+    folder, guest = place(tmp_path), script(tmp_path, f"{quoted(boots())} </dev/null")
+    for start, why in ("log:no such line", "did not happen"), ("test:no.such", "cannot be told of this kernel"):
+        p = run(UPTO, "run", "-d", folder, "--start", start, "--", guest, check=False)
+        assert p.returncode == 0 and why in p.stderr.decode(), (start, p)
+        assert b"Power down" in p.stdout, p.stdout[-500:]
 
 
 def test_wrong(tmp_path, monkeypatch):

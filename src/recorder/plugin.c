@@ -201,6 +201,7 @@ static int start(const struct meta *config, struct error *err)
 		return -1;
 	recorder.thunk_steps = meta_get(config, "thunks");
 	recorder.cuts_blocks = meta_get(config, "icount");
+	recorder.guest_goes_on = meta_get(config, "guest_goes_on");
 	recorder.takes_turns = meta_get(config, "turns");
 	if (recorder.takes_turns && !inside_has(INSIDE_TURNS))
 		return error_set(

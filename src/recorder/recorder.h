@@ -125,6 +125,7 @@ struct recorder {
 	 * concluded from an address.
 	 */
 	bool cuts_blocks;
+	bool guest_goes_on;      /* another program started the guest: it is not ended for the recording's sake */
 	bool takes_turns;        /* several vCPUs share a thread: qemu_inside.h, turns_tell() */
 	bool counts_time;        /* guest_time.h: QEMU's clock is time_ahead + instructions << icount_shift */
 	unsigned icount_shift;

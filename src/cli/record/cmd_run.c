@@ -49,9 +49,17 @@ static int run_place_init(struct run_place *p, struct error *err)
 {
 	const char *tmp = getenv("TMPDIR");
 
+	char *real;
+
 	*p = (struct run_place){ .folder = xasprintf("%s/upto-run.XXXXXX", tmp && *tmp ? tmp : "/tmp") };
 	if (!mkdtemp(p->folder))
 		return error_set(err, "%s: %s", p->folder, strerror(errno));
+	/* the command may start its guests in another folder */
+	real = realpath(p->folder, NULL);
+	if (real) {
+		free(p->folder);
+		p->folder = real;
+	}
 	p->said = xasprintf("%s/said", p->folder);
 	p->traces = xasprintf("%s/traces", p->folder);
 	return put_names(p, err);
@@ -74,10 +82,42 @@ static void run_place_deinit(struct run_place *p)
 	free(p->traces);
 }
 
-/* The options as they were given, for upto record, behind those of the environment. */
+/* A file that is there, in words that are true in any folder; anything else as it is. "FILE@ADDRESS" is one, too. */
+static void put_absolute(const char *piece, size_t len, const char *here, struct buf *out)
+{
+	cleanup_free char *text = xstrndup(piece, len), *path = xstrndup(piece, strcspn(text, "@"));
+	bool relative = *text && *text != '/' && here;
+
+	if (relative && (access(text, F_OK) == 0 || access(path, F_OK) == 0))
+		buf_printf(out, "%s/", here);
+	buf_printf(out, "%s", text);
+}
+
+/* Files and folders are meant from here, and guests may be started elsewhere. */
+static char *option_value(const struct option *o, const char *value, const char *here)
+{
+	bool files = !strncmp(o->arg, "FILE", 4) || !strcmp(o->arg, "ROOTS") || !strcmp(o->name, "program");
+	const char separators[] = { o->join, 0 };
+	struct buf out = { 0 };
+
+	for (size_t n; *value; value += n) {
+		n = o->join ? strcspn(value, separators) : strlen(value);
+		if (files)
+			put_absolute(value, n, here, &out);
+		else
+			buf_put(&out, value, n);
+		if (value[n])
+			buf_put_u8(&out, (uint8_t)value[n++]);
+	}
+	buf_put_u8(&out, 0);
+	return (char *)out.data;
+}
+
+/* The options for upto record, behind those of the environment. */
 static void set_options(const struct args *args)
 {
 	const char *before = getenv("UPTO_OPTIONS");
+	cleanup_free char *here = getcwd(NULL, 0);
 	struct buf out = { 0 };
 
 	buf_printf(&out, "%s", before ? before : "");
@@ -87,36 +127,72 @@ static void set_options(const struct args *args)
 		if (!args->values[i] || !strcmp(o->name, "dir"))
 			continue;
 		buf_printf(&out, " --%s ", o->name);
-		if (o->arg)
-			shell_words_quote(args->values[i], &out);
+		if (o->arg) {
+			cleanup_free char *value = option_value(o, args->values[i], here);
+
+			shell_words_quote(value, &out);
+		}
 	}
 	buf_put_u8(&out, 0);
 	setenv("UPTO_OPTIONS", (char *)out.data, 1);
 	buf_free(&out);
 }
 
+/* "qemu-system-aarch64": a guest that is not recorded, and has to find its own QEMU. */
+static bool is_of_other_machine(const char *command)
+{
+	static const char begin[] = "qemu-system-";
+	const char *name = command;
+
+	for (size_t i = 0; command[i] && command[i] != ' '; i++)
+		if (command[i] == '/')
+			name = command + i + 1;
+	return !strncmp(name, begin, strlen(begin)) &&
+	       strncmp(name, stand_in_names[0], strlen(stand_in_names[0])) != 0;
+}
+
+/*
+ * A variable that may name a QEMU names upto from now on. What it named, which may have options behind it, is the QEMU
+ * that the user wants, where none is named for upto.
+ */
+static void set_qemu(const char *variable, const char *qemu)
+{
+	const char *own = getenv(variable);
+	size_t len = own ? access(own, X_OK) == 0 ? strlen(own) : strcspn(own, " ") : 0;
+	cleanup_free char *command = own ? xstrndup(own, len) : NULL;
+	cleanup_free char *meant = own && *command ? stand_in_find(command) : NULL;
+	cleanup_free char *all = xasprintf("%s%s", qemu, own ? own + len : "");
+
+	if (own && is_of_other_machine(own))
+		return;
+	if (meant)
+		setenv("UPTO_QEMU", meant, 0);
+	setenv(variable, all, 1);
+}
+
+/* Where traces go: --dir, UPTO_DIR or here, by a name that is true in any folder; NULL: there is no such folder. */
+static char *folder_of_traces(const struct args *args)
+{
+	const char *dir = arg(args, "dir") ? arg(args, "dir") : getenv("UPTO_DIR");
+
+	return realpath(dir && *dir ? dir : ".", NULL);
+}
+
 /*
  * Programs that do not look in PATH have a variable each: libguestfs, and runners of tests that call theirs QEMU or
  * QEMU_BIN.
  */
-static void set_environment(const struct args *args, const struct run_place *p)
+static void set_environment(const struct args *args, const struct run_place *p, const char *folder)
 {
 	static const char *const named[] = { "LIBGUESTFS_HV", "QEMU", "QEMU_BIN", "QEMU_BINARY" };
-	const char *path = getenv("PATH"), *dir = arg(args, "dir"), *sought = path ? path : "/usr/bin:/bin";
+	const char *path = getenv("PATH"), *sought = path ? path : "/usr/bin:/bin";
 	cleanup_free char *all = xasprintf("%s:%s", p->folder, sought);
 	cleanup_free char *qemu = xasprintf("%s/%s", p->folder, stand_in_names[0]);
-	cleanup_free char *here = dir ? realpath(dir, NULL) : getcwd(NULL, 0);
 
+	for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+		set_qemu(named[i], qemu);
 	setenv("PATH", all, 1);
-	for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
-		const char *own = getenv(named[i]);
-
-		if (own && *own) /* the QEMU that the user wants, where none is named for upto */
-			setenv("UPTO_QEMU", own, 0);
-		setenv(named[i], qemu, 1);
-	}
-	if (here && (dir || !getenv("UPTO_DIR")))
-		setenv("UPTO_DIR", here, 1);
+	setenv("UPTO_DIR", folder, 1);
 	setenv("UPTO_SAID", p->said, 1);
 	setenv("UPTO_TRACES", p->traces, 1);
 	set_options(args);
@@ -157,7 +233,8 @@ static void tell(const struct run_place *p)
 
 static int run_command(const struct args *args, struct error *err)
 {
-	const char *dir = arg(args, "dir");
+	cleanup_free char *folder = folder_of_traces(args);
+	const char *dir = arg(args, "dir") ? arg(args, "dir") : getenv("UPTO_DIR");
 	struct run_place place;
 	int status = -1;
 
@@ -165,12 +242,12 @@ static int run_command(const struct args *args, struct error *err)
 		error_set(err, "a command is missing: upto run -- COMMAND …");
 		return EXIT_USAGE;
 	}
-	if (dir && access(dir, W_OK | X_OK) < 0) {
-		error_set(err, "%s: %s", dir, strerror(errno));
+	if (!folder || (dir && *dir && access(folder, W_OK | X_OK) < 0)) {
+		error_set(err, "%s: %s", dir && *dir ? dir : ".", strerror(errno));
 		return EXIT_FAILED;
 	}
 	if (run_place_init(&place, err) == 0) {
-		set_environment(args, &place);
+		set_environment(args, &place, folder);
 		status = child_run(args->rest, err);
 		if (status >= 0)
 			tell(&place);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,8 +133,33 @@ static bool names_other_accel(const char *list)
 	return false;
 }
 
+/* "microvm", "type=microvm" among a machine's words */
+static bool is_microvm(const char *machine)
+{
+	for (; *machine; machine += strcspn(machine, ","), machine += *machine == ',') {
+		const char *type = !strncmp(machine, "type=", 5) ? machine + 5 : machine;
+
+		if (strcspn(type, ",") == 7 && !strncmp(type, "microvm", 7))
+			return true;
+	}
+	return false;
+}
+
+int qemu_hangs(char *const *argv, struct error *err)
+{
+	const char *machine = qemu_option(argv, "machine"), *m = qemu_option(argv, "M");
+
+	if ((machine && is_microvm(machine)) || (m && is_microvm(m)))
+		return error_set(err,
+				 "a microvm hangs where there is no KVM, which cannot be recorded: give another "
+				 "machine (virtme-ng: --disable-microvm)");
+	return 0;
+}
+
 int qemu_refuse(char *const *argv, struct error *err)
 {
+	if (qemu_hangs(argv, err) < 0)
+		return -1;
 	for (; *argv; argv++) {
 		const char *accel = NULL;
 

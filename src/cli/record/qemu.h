@@ -11,7 +11,10 @@
 /* Can this program record? The error says why not and what to do. *ret_version is the line that QEMU prints. */
 int qemu_probe(const char *program, struct buf *ret_version, struct error *err);
 
-/* Does the command line ask for something that cannot be recorded? */
+/* A machine that hangs without KVM, whoever starts it, is an error. */
+int qemu_hangs(char *const *argv, struct error *err);
+
+/* Does the command line ask for something that cannot be recorded? Such a machine is that, too. */
 int qemu_refuse(char *const *argv, struct error *err);
 
 /* The value behind the last "-name" of the command line ("kernel"), or NULL. */

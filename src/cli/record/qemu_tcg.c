@@ -25,27 +25,34 @@ static bool is_any(const char *word, const char *const *names)
 
 static const char *const machine_options[] = { "machine", "M", NULL };
 
-/* "help" and "?" as a whole value, or as its last part: -device virtio-blk-pci,help */
+/*
+ * "help" and "?" as a whole value, or as its last part: -device virtio-blk-pci,help, -net nic,model=help. What is behind
+ * a "=" may be a name as any other where only "help" is asked with.
+ */
 static bool asks_for_help(const char *word)
 {
-	const char *comma = strrchr(word, ','), *last = comma ? comma + 1 : word;
+	const char *comma = strrchr(word, ','), *last = comma ? comma + 1 : word, *equals = strchr(last, '=');
 
-	return !strcmp(last, "help") || !strcmp(last, "?");
+	return !strcmp(last, "help") || !strcmp(last, "?") || (equals && !strcmp(equals + 1, "help"));
 }
 
-/* libguestfs asks a QEMU for its schema that has nothing to boot from. */
+/*
+ * libguestfs and libvirt ask a QEMU for its schema that has nothing to boot from: all that it is given are words of
+ * these. Anything else may be a guest.
+ */
 static bool has_nothing_to_boot(char *const *argv)
 {
-	static const char *const boots[] = {
-		"kernel", "drive", "blockdev", "hda",    "hdb",      "hdc",    "hdd",        "cdrom", "bios",
-		"pflash", "fda",   "device",   "netdev", "incoming", "loadvm", "readconfig", NULL,
-	};
+	static const char *const alone[] = { "nodefaults", "no-user-config", "nographic", "S", "enable-kvm", NULL };
+	static const char *const valued[] = { "qmp", "display", "machine", "M",   "accel",  "cpu",
+					      "m",   "pidfile", "monitor", "vga", "serial", NULL };
 	bool asks = false;
 
 	for (char *const *word = argv + 1; *word; word++) {
-		if (is_any(*word, boots) || (**word != '-' && word[-1][0] != '-'))
-			return false;
 		asks |= is(*word, "qmp");
+		if (is_any(*word, valued) && word[1])
+			word++;
+		else if (!is_any(*word, alone))
+			return false;
 	}
 	return asks;
 }
@@ -53,13 +60,15 @@ static bool has_nothing_to_boot(char *const *argv)
 bool qemu_only_asks(char *const *argv)
 {
 	static const char *const questions[] = { "version", "help", "h", NULL };
+	/* whose values are anybody's words */
+	static const char *const free_words[] = { "append", "kernel", "initrd", "name", "fw_cfg", "smbios", NULL };
 
 	if (has_nothing_to_boot(argv))
 		return true;
 	for (char *const *word = argv + 1; *word; word++) {
 		if (is_any(*word, questions))
 			return true;
-		if (**word == '-' && word[1] && asks_for_help(word[1]))
+		if (**word == '-' && word[1] && !is_any(*word, free_words) && asks_for_help(word[1]))
 			return true;
 		if (is_any(*word, machine_options) && word[1] &&
 		    (!strcmp(word[1], "none") || !strncmp(word[1], "none,", 5)))
@@ -95,6 +104,8 @@ static void say(struct buf *said, const char *option, const char *value)
 
 static bool is_tcg(const char *accel)
 {
+	/* the first word's key may be left out */
+	accel += strncmp(accel, "accel=", 6) ? 0 : 6;
 	return !strncmp(accel, "tcg", 3) && (!accel[3] || accel[3] == ',');
 }
 

@@ -400,6 +400,20 @@ static int check_sysroot(const struct recording *rec, struct error *err)
 	return r;
 }
 
+/*
+ * Whoever started upto in place of QEMU asked for a guest, and not for a recording: its status is the guest's, whatever
+ * became of the trace, which upto's words tell.
+ */
+static int status_of(const struct recording *rec, int r, bool failed, struct error *err)
+{
+	if (!rec->said)
+		return failed && !r ? EXIT_FAILED : r;
+	if (err->text[0])
+		fprintf(stderr, "upto: %s\n", err->text);
+	err->text[0] = 0;
+	return r;
+}
+
 static int record_guest(const struct recording *rec, struct recorded *s, struct error *err)
 {
 	struct recording_chosen chosen = { 0 };
@@ -434,7 +448,7 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	if (s->stats->hopeless[0]) {
 		error_set(err, "%s: %.*s; give --symbols vmlinux", rec->output, (int)sizeof s->stats->hopeless,
 			  s->stats->hopeless);
-		return EXIT_FAILED;
+		return status_of(rec, r, true, err);
 	}
 	recording_tell_faults(rec, s->stats, s->killed_by);
 	if (s->stats->finished && !s->stats->write_error) {
@@ -446,7 +460,7 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	restore_signals(s->signals);
 	recording_summarise(rec, s->stats, &chosen, &files);
 	buf_free(&chosen.lines);
-	return (failed || recording_is_cut_short(s->stats)) && !r ? EXIT_FAILED : r;
+	return status_of(rec, r, failed || recording_is_cut_short(s->stats), err);
 }
 
 /* From now on stderr is that file. */

@@ -140,6 +140,8 @@ int recording_config(const struct recording *rec, const struct recording_parts *
 	meta_put(&lines, "inside", parts->inside);
 	if (rec->thunks)
 		meta_put(&lines, "thunks", "1");
+	if (rec->said)
+		meta_put(&lines, "guest_goes_on", "1");
 	if (kernel_args)
 		meta_put(&lines, "args", kernel_args);
 	if (arg(rec->args, "event"))

@@ -82,6 +82,16 @@ static void leave_path(void)
 	buf_free(&kept);
 }
 
+char *stand_in_find(const char *named)
+{
+	char *path;
+
+	if (!strchr(named, '/'))
+		return find_in_path(named);
+	path = access(named, X_OK) == 0 && !is_self(named) ? realpath(named, NULL) : NULL;
+	return path;
+}
+
 bool stand_in_stands_for(const char *name)
 {
 	cleanup_free char *own = strcmp(name, PROGRAM) ? find_in_path(name) : NULL;
@@ -94,8 +104,9 @@ static char *find_qemu(void)
 	const char *named = getenv("UPTO_QEMU");
 	char *found;
 
-	if (named && *named)
-		return xstrdup(named);
+	/* one that is upto again would find itself for ever */
+	if (named && *named && (!strchr(named, '/') || !is_self(named)))
+		return strchr(named, '/') ? xstrdup(named) : find_in_path(named);
 	found = find_in_path(PROGRAM);
 	return found ? found : find_in_path("qemu-kvm");
 }
@@ -164,14 +175,6 @@ static int become(const char *path, char **argv)
 	return fail(strerror(errno), path);
 }
 
-/* A guest of that machine hangs without KVM, whoever starts it. */
-static bool hangs(char *const *argv)
-{
-	const char *machine = qemu_option(argv, "machine"), *m = qemu_option(argv, "M");
-
-	return (machine && !strncmp(machine, "microvm", 7)) || (m && !strncmp(m, "microvm", 7));
-}
-
 /* Becomes 'upto record'. */
 static int record(const char *folder, const char *said, char **qemu)
 {
@@ -212,10 +215,8 @@ int stand_in_run(char **argv)
 	if (qemu_only_asks(argv))
 		return become(qemu, argv);
 	tcg = qemu_with_tcg(argv, &changed);
-	if (hangs(tcg))
-		return fail(
-			"a microvm hangs where there is no KVM, which cannot be recorded: give another machine (virtme-ng: --disable-microvm)",
-			PROGRAM);
+	if (qemu_hangs(tcg, &err) < 0)
+		return fail(err.text, PROGRAM);
 	if (qemu_refuse(tcg, &err) < 0) {
 		say(said, "not recorded: %s%s", err.text, "");
 		return become(qemu, argv);

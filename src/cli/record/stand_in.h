@@ -15,6 +15,12 @@ extern const char *const stand_in_names[];
 /* Is there a command of that name without upto? What looks for it finds no more and no fewer than it would. */
 bool stand_in_stands_for(const char *name);
 
+/*
+ * The program that is meant by a path, or by a name in PATH, if it is not upto itself: absolute, in memory of the
+ * caller's; NULL: there is none.
+ */
+char *stand_in_find(const char *named);
+
 /* Was upto called as a QEMU, or as upto-qemu-system-x86_64? */
 bool stand_in_is(const char *argv0);
 

@@ -192,13 +192,17 @@ static const char *teller_of(enum condition_kind kind)
 	}
 }
 
-/* Nothing would ever begin what was asked for: end the guest, rather than let it run for nothing. */
+/*
+ * Nothing would ever begin what was asked for: end the guest, rather than let it run for nothing. One that another
+ * program started, which has its own use for it, goes on.
+ */
 static void give_up(const struct kernel *k, const char *teller)
 {
 	snprintf(recorder.stats->hopeless, sizeof recorder.stats->hopeless,
 		 "what is to start it cannot be told of this kernel: it has no %s()%s%s", teller,
 		 k->no_names ? ", for " : "", k->no_names ? k->no_names : "");
-	kill(getpid(), SIGTERM);
+	if (!recorder.guest_goes_on)
+		kill(getpid(), SIGTERM);
 }
 
 void waiting_found(const struct kernel *k)
