@@ -596,3 +596,41 @@ def test_digest():
     found["fewer"] = digest("fewer", call)
     assert len(set(found.values())) == len(found), found
     assert digest("clock", call, "event 0 clock 150 150 0 0 0", switch) == found["as it is"]
+
+
+REPORTS = {
+    # mm/kasan/report.c, from 6.2 on
+    "use": (["BUG: KASAN: slab-use-after-free in use_object+0x1/0x10", "Read of size 1 at addr ffff888004000028 by task insmod/80"], "0xffff888004000028"),
+    "double": (["BUG: KASAN: double-free in free_object+0x1/0x10", "Free of addr ffff888004000000 by task insmod/80"], "0xffff888004000000"),
+    "invalid": (["BUG: KASAN: invalid-free in free_object+0x1/0x10", "Free of addr ffff888004000008 by task insmod/80"], "0xffff888004000008"),
+    # before it
+    "old": (["BUG: KASAN: double-free or invalid-free in free_object+0x1/0x10", "The buggy address belongs to the object at ffff888004000040",
+             "which belongs to the cache kmalloc-96 of size 96"], "0xffff888004000040"),
+}
+
+
+def test_reported_objects():
+    """The object that a report is about, in each form that reports have: the first that has an address."""
+    symbols = ((KERNEL, 0x100, "startup_64"), (KERNEL + 0x1000, 0x200, "kasan_save_alloc_info"))
+    for name, (lines, address) in REPORTS.items():
+        text = ["========", *lines, "Call Trace:", "BUG: KASAN: slab-out-of-bounds in later+0x1/0x10", "Read of size 8 at addr ffff888004444444 by task x/1"]
+        trace = make("reported-" + name, boot(*(f"log 0 20 20 0 {n} 3 {line}" for n, line in enumerate(text)), "event 0 clock 30 30 0 0 0", symbols=symbols))
+        p = run(UPTO_ASAN, "object", trace, check=False)
+        assert p.returncode == 1 and f"nothing is told of {address}:" in p.stderr.decode(), (name, p.stderr)
+
+
+def test_costs_with_more_folded():
+    """What instruments cost is the same where their callers are folded, too: told by phrases, and call by call."""
+    lock, check, load = KERNEL + 0x1000, KERNEL + 0x2000, KERNEL + 0x3000
+    symbols = ((KERNEL, 0x100, "startup_64"), (lock, 0x200, "take_lock"), (check, 0x200, "kasan_check_range"), (load, 0x200, "__asan_load8"))
+    events, at, rounds = [], 100, 3000
+    for n in range(rounds):
+        # take_lock: 3 + 4 of its own; __asan_load8: 5 + 2 of its own, and kasan_check_range in it
+        events += [(f"event 0 call {at} 0", STACK, KERNEL + 0x20, lock), (f"event 0 call {at + 3} 0", STACK - 64, lock + 8, load),
+                   (f"event 0 call {at + 8} 0", STACK - 128, load + 8, check), (f"event 0 return {at + 19} 0", STACK - 128, 0, load + 8),
+                   (f"event 0 return {at + 21} 0", STACK - 64, 0, lock + 8), (f"event 0 return {at + 25} 0", STACK, 0, KERNEL + 0x20)]
+        at += 30
+    trace = make("costs", boot(*events, (f"event 0 clock {at} {at} 0 0 0"), symbols=symbols))
+    for options in [], ["--not", "take_lock"], ["--not", "*"], ["--functions", "startup_64"]:
+        told = [upto_json(*command, "--json", *options, trace, upto=UPTO_ASAN)["instruments"]["KASAN"]["insns"] for command in (["top"], ["tree"])]
+        assert told == [rounds * 18] * 2, (options, told)

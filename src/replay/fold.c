@@ -374,19 +374,27 @@ static bool fold_takes(void *state, const struct stack *stack, struct shape *sha
 /* What the folded calls in the phrase cost. */
 static void add_costs(struct folding *f, const struct stack *stack, const struct stacks_phrase *p)
 {
+	const struct frame *top = &stack->frames[stack->depth - 1];
+	struct spent rest = p->spent;
+
 	if (!is_asked(f, stack))
 		return;
 	add_spent(&f->spent[0], &p->spent);
 	for (uint16_t left = p->shape->costs; left; left &= (uint16_t)(left - 1)) {
 		const struct shape_frame *frame = &p->shape->frames[__builtin_ctz(left)];
+		struct spent cost = {
+			.insns = (uint64_t)frame->left - frame->entered,
+			.ns = timebase_ns(p->timebase, p->insns + frame->left) -
+			      timebase_ns(p->timebase, p->insns + frame->entered),
+		};
 
-		add_spent(&f->spent[f->fold->marks[frame->function] >> FOLD_KIND & KIND_MASK],
-			  &(struct spent){
-				  .insns = (uint64_t)frame->left - frame->entered,
-				  .ns = timebase_ns(p->timebase, p->insns + frame->left) -
-					timebase_ns(p->timebase, p->insns + frame->entered),
-			  });
+		add_spent(&f->spent[f->fold->marks[frame->function] >> FOLD_KIND & KIND_MASK], &cost);
+		rest.insns -= cost.insns;
+		rest.ns -= cost.ns;
 	}
+	/* an instrument that is folded for itself has what is left in it */
+	if (top->data & FOLDED && top->data >> KIND & KIND_MASK)
+		add_spent(&f->spent[top->data >> KIND & KIND_MASK], &rest);
 }
 
 static void fold_phrase(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p)
@@ -398,7 +406,11 @@ static void fold_phrase(void *state, struct stacks *s, struct stack *stack, cons
 		shown->insns += p->spent.insns;
 		shown->ns += p->spent.ns;
 		f->shown.ns = s->ns + p->spent.ns; /* it passed up to the phrase's end */
-		add_cost(f, stack, &p->spent);
+		/* what is below the call is of its kind; what is not, and is folded for itself, has a kind each */
+		if (stack->frames[stack->depth - 1].data & ALL_BELOW)
+			add_cost(f, stack, &p->spent);
+		else
+			add_costs(f, stack, p);
 		if (f->visitor->spend)
 			f->visitor->spend(f->state, &f->shown, shown, &p->spent);
 	} else {

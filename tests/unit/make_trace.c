@@ -7,6 +7,7 @@
  *   symbol ADDRESS SIZE NAME                   a function of the kernel; addresses rise
  *   task CHANGE CPU NS INSNS TASK MM PID TGID PPID COMM [EXE]
  *   fact KIND CPU NS INSNS TASK [NUMBER…]      of a kind without texts, as info --json names it
+ *   log CPU NS INSNS TASK NUMBER LEVEL WORD…   a line of the kernel's log
  *   map MM START SIZE FILE-SIZE PATH
  *   function OFFSET SIZE NAME FILE-SIZE PATH   of the one file that has functions; offsets in it rise
  *   content MM START NUMBER [BYTES]            what is mapped there: BYTES are the payload, in hexadecimal digits
@@ -119,6 +120,22 @@ static void add_fact(char **words, unsigned n)
 	for (unsigned i = 6; i < n; i++)
 		f.numbers[f.n_numbers++] = number(words[i]);
 	fact_put(&made.facts, &f);
+}
+
+static void add_log(char **words, unsigned n)
+{
+	struct buf text = { 0 };
+	struct fact f = {
+		.kind = FACT_LOG, .cpu = (uint32_t)number(words[1]), .ns = number(words[2]), .insns = number(words[3]),
+		.task = number(words[4]), .numbers = { number(words[5]), number(words[6]), 0 }, .n_numbers = 3, .n_texts = 1,
+	};
+
+	for (unsigned i = 7; i < n; i++)
+		buf_printf(&text, "%s%s", i > 7 ? " " : "", words[i]);
+	f.texts[0] = (char *)text.data;
+	f.lens[0] = text.len;
+	fact_put(&made.facts, &f);
+	buf_free(&text);
 }
 
 static void add_map(char **words)
@@ -300,6 +317,8 @@ static void take_line(char *line)
 		add_task(words, n);
 	else if (!strcmp(words[0], "fact") && n > 5)
 		add_fact(words, n);
+	else if (!strcmp(words[0], "log") && n > 7)
+		add_log(words, n);
 	else if (!strcmp(words[0], "map") && n == 6)
 		add_map(words);
 	else if (!strcmp(words[0], "content") && n > 3)

@@ -43,19 +43,33 @@ static void read_object_of(const struct kernel_log *log, size_t i, struct object
 	}
 }
 
+/*
+ * The address that a report's line names; 0: none. Of what was freed twice, or is no object, kernels from 6.2 on have a
+ * line of their own; those before it name the object only.
+ */
+static uint64_t address_in(const char *text)
+{
+	static const char *const words[] = { " at addr ", "Free of addr ", "belongs to the object at " };
+	uint64_t address = 0;
+
+	for (size_t i = 0; i < sizeof words / sizeof *words && !address; i++)
+		address = number_in(text, words[i], 16);
+	return address;
+}
+
 bool object_report_find(const struct kernel_log *log, uint64_t address, struct object_report *ret)
 {
 	const struct log_line *line = NULL;
 
 	for (size_t i = 0; i < log->count; i++) {
-		uint64_t about = number_in(log->lines[i].text, " at addr ", 16);
+		uint64_t about = address_in(log->lines[i].text);
 
 		if (strstr(log->lines[i].text, "BUG: KASAN: "))
 			line = &log->lines[i];
 		if (!line || !about || (address && about != address))
 			continue;
 		*ret = (struct object_report){ .line = line, .address = about };
-		read_object_of(log, i + 1, ret);
+		read_object_of(log, (size_t)(line - log->lines) + 1, ret);
 		return true;
 	}
 	return false;
