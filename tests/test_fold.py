@@ -11,7 +11,7 @@ import shutil
 
 import pytest
 
-from guest import TOP, UPTO, WORK, built, built_args, run, upto_json
+from guest import TOP, UPTO, UPTO_ASAN, WORK, built, built_args, run, upto_json
 from test_thin import base
 
 
@@ -121,6 +121,46 @@ def by_function(tree):
     return {f: s for f, s in sums.items() if any(s)}
 
 
+def is_below(names):
+    """Is a function one of these, or called by one, as far as the last interrupt that cut in? What a thread began in is shown."""
+    def matches(function):
+        return any(fnmatch.fnmatchcase(function.split(" ")[0], name) for name in names)
+
+    def is_folded(function, chain):
+        since = next((i for i in range(len(chain), 0, -1) if chain[i - 1].startswith(CUTS_IN)), 0)
+        cuts_in = function.startswith(CUTS_IN)
+        return matches(function) or (not cuts_in and any(matches(f) for f in chain[max(since - 1, 1):]))
+
+    return is_folded
+
+
+@pytest.mark.weight(6)
+def test_with_all_below():
+    """--fold: what functions run, and all that they call, is part of whoever calls them, in every command."""
+    trace, names = base(1), ["handle_mm_fault", "*lock*", "ksys_read"]
+    fold = ["--fold", ",".join(names)]
+    expected, told = paths(without(tree_of(trace), is_below(names))), folded_paths(tree_of(trace, *fold))
+    wrong = {p: (told.get(p), expected.get(p)) for p in {*told, *expected} if told.get(p) != expected.get(p)}
+    assert told and not wrong, (len(wrong), list(wrong.items())[:3])
+    sums = collections.Counter()
+    for path, (_, insns, _) in told.items():
+        sums[path[-1]] += insns
+    top = collections.Counter()
+    for f in upto_json("top", "--json", "-n", "0", *fold, trace)["functions"]:
+        top[f["function"]] += f["self_insns"]
+    assert +top == +sums
+    # what a thread began in stays
+    shown = {f for path in told for f in path[1:]}
+    assert not shown & {"handle_mm_fault", "ksys_read"}, shown
+    at = next(c["start_ns"] + c["duration_ns"] // 2 for c in upto_json("calls", "--json", "-F", "handle_mm_fault", trace)["calls"] if c["duration_ns"])
+    [running] = [s for s in upto_json("stack", "--json", "--at", f"{at}ns", *fold, trace)["stacks"] if s["cpu"] is not None]
+    assert not [f for f in running["frames"] if f["function"].startswith("handle_mm_fault")] and len(running["frames"]) > 2, running
+    for command in ("top",), ("tree",), ("first",), ("calls",), ("stack",), ("log", "--stack"), ("why",), ("waits",), ("timeline",), ("latency",):
+        p = run(UPTO_ASAN, *command, "--fold", "nosuch", trace, check=False)
+        assert p.returncode == 1 and p.stderr.decode().startswith("upto: --fold: no function nosuch in the trace"), (command, p)
+    assert run(UPTO_ASAN, "top", "--fold", "vfs_read", "--min-duration", "10us", trace, check=False).returncode == 1
+
+
 @pytest.mark.parametrize("smp", [1, 2])
 @pytest.mark.weight(10)
 def test_top(smp):
@@ -211,7 +251,7 @@ INSTRUMENTS = {
 }
 # the entry code that an interrupt begins and ends with, each of which jumps to the next
 CUTS_IN = ("asm_sysvec_", "asm_exc_", "asm_common_interrupt", "asm_spurious", "irq_entries_start", "spurious_entries_start", "early_idt_handler",
-           "restore_regs_and_return_to_kernel", "swapgs_restore_regs_and_return_to_usermode", "native_irq_return_iret", "paranoid_exit", "early_xen_iret")
+           "restore_regs_and_return_to_kernel", "swapgs_restore_regs_and_return_to_usermode", "native_irq_return_iret", "paranoid_exit", "error_return", "early_xen_iret")
 
 
 @pytest.mark.built

@@ -992,6 +992,19 @@ def test_dump_of_threads():
     return f"{len(mine)} of {len(events(2))} events"
 
 
+@pytest.mark.weight(2)
+def test_why_of_a_part():
+    """What a part of a boot is asked about is that part: the first process, of which tasks tell, came before it."""
+    trace = base(1)
+    info, why = upto_json("info", "--json", trace), upto_json("why", "--json", trace)
+    [span] = info["spans"]
+    assert (why["until"], why["until_ns"]) == ("the end of what is recorded", info["duration_ns"]), why["until"]
+    assert why["total_ns"] == info["duration_ns"] - span["start_ns"] == sum(c["ns"] for c in why["causes"]), why
+    assert not [c for c in why["causes"] if c["name"] in ("firmware", "decompressor", "kernel")], why["causes"]
+    lines = run(UPTO, "timeline", trace).stdout.decode().splitlines()
+    assert "# longest, up to the end of what is recorded:" in lines, lines[:6]
+
+
 def test_part_of_filtered():
     """Sums of calls that were left out belong to the whole of a trace, and not to a part of it."""
     whole_, path = base(2), thinned("part", base(2), "--min-duration", "20us")

@@ -30,7 +30,8 @@ static void explain(const struct session *session, struct report *r)
 	const struct span all = SPAN_ALL;
 
 	r->has_why = history_has_wakes(&r->history) &&
-		     milestone_default(&r->history, session->names, session->threads, &all, &r->until);
+		     milestone_default(&r->history, session->names, session->threads, &session->reader->meta, &all,
+				       &r->until);
 	if (r->has_why)
 		why_make(&r->history, session->names, session->threads,
 			 thinned_from(&session->reader->meta, r->until.ns,

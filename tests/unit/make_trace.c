@@ -127,7 +127,8 @@ static void add_log(char **words, unsigned n)
 	struct buf text = { 0 };
 	struct fact f = {
 		.kind = FACT_LOG, .cpu = (uint32_t)number(words[1]), .ns = number(words[2]), .insns = number(words[3]),
-		.task = number(words[4]), .numbers = { number(words[5]), number(words[6]), 0 }, .n_numbers = 3, .n_texts = 1,
+		.task = number(words[4]), .numbers = { number(words[5]), number(words[6]), 0 }, .n_numbers = 3,
+		.n_texts = 1,
 	};
 
 	for (unsigned i = 7; i < n; i++)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Moments that people ask for by name. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/ending/kernel_log.h"
+#include "trace/thinned.h"
 #include "why.h"
 
 static const char *base_of(const char *path)
@@ -115,14 +117,41 @@ static bool find_default(const struct history *h, const struct names *names, con
 	       find_login(threads, within, ret) || find_host(h, within, ret) || find_init(threads, within, ret);
 }
 
-bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads,
-		       const struct span *within, struct milestone *ret)
+/* What happened outside of all that is recorded, as tasks tell of it, is not what is asked about. */
+static struct span recorded(const struct meta *meta, const struct span *within)
 {
+	struct span all = *within;
+	struct kept_span *list;
+	size_t n = thinned_spans(meta, &list);
+
+	if (n && all.from_ns < list[0].start_ns)
+		all.from_ns = list[0].start_ns;
+	if (n && list[n - 1].stop_ns != UINT64_MAX && all.to_ns > list[n - 1].stop_ns)
+		all.to_ns = list[n - 1].stop_ns + 1;
+	free(list);
+	return all;
+}
+
+/* Where what is recorded ends: of a part that has none of the others. */
+static bool find_end(const struct history *h, const struct meta *meta, const struct span *within,
+		     struct milestone *ret)
+{
+	uint64_t ns = within->to_ns > h->end_ns ? h->end_ns : within->to_ns - 1;
+
+	if (!thinned_by(meta) || !milestone_at(h, ns, ret))
+		return false;
+	return put(ret, ret->thread, ns, "the end of what is recorded");
+}
+
+bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads,
+		       const struct meta *meta, const struct span *span, struct milestone *ret)
+{
+	const struct span within = recorded(meta, span);
 	const struct boots *boots = names->boots;
 	bool found = false;
 
 	for (size_t i = boots->count; i-- && !found;) {
-		struct span boot = *within;
+		struct span boot = within;
 
 		if (boot.from_ns < boots->list[i].start_ns)
 			boot.from_ns = boots->list[i].start_ns;
@@ -130,7 +159,7 @@ bool milestone_default(const struct history *h, const struct names *names, const
 			boot.to_ns = boots->list[i + 1].start_ns;
 		found = boot.from_ns < boot.to_ns && find_default(h, names, threads, &boot, ret);
 	}
-	return found;
+	return found || find_end(h, meta, &within, ret);
 }
 
 static bool find_span(const struct history *h, const char *name, const struct span *within, struct milestone *ret)

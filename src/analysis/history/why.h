@@ -69,10 +69,11 @@ struct milestone {
 
 /*
  * Of the last boot in that time that has one: a panic; else the last of: the first process's program, a login prompt, a
- * request for power-off or restart. False: no kernel came so far.
+ * request for power-off or restart. Of a part of what happened: within that part, else its end. False: no kernel came
+ * so far.
  */
 bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads,
-		       const struct span *within, struct milestone *ret);
+		       const struct meta *meta, const struct span *within, struct milestone *ret);
 
 /*
  * Find a moment by what users call it: "init", "login", "poweroff", "panic"; a span's name (its end), a program's (its

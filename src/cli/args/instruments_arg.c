@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "cli/args/function_arg.h"
 #include "cli/print/left_out_note.h"
 #include "replay/instruments.h"
 
@@ -23,15 +24,52 @@ static bool mark_instruments(struct trace_arg *t)
 	return any;
 }
 
-void instruments_arg(const struct args *args, struct trace_arg *t)
+/* What is left out of a trace is left out by the number of its frame. */
+static bool may_fold(const struct trace_arg *t)
 {
-	/* what is left out of a trace is left out by the number of its frame */
-	if (arg(args, "instruments") || left_out_calls(t) || reader_has(t->reader, CHUNK_HELD) || !mark_instruments(t))
+	return !left_out_calls(t) && !reader_has(t->reader, CHUNK_HELD);
+}
+
+static void fold_instruments(struct trace_arg *t)
+{
+	if (!may_fold(t) || !mark_instruments(t))
 		return;
 	t->fold_spent = xcalloc(FOLD_KINDS, sizeof *t->fold_spent);
 	t->fold.marks = t->fold_marks;
 	t->fold.spent = t->fold_spent;
 	t->session.fold = &t->fold;
+}
+
+static int fold_named(const char *list, struct trace_arg *t, struct error *err)
+{
+	size_t count = names_count(&t->names);
+	bool *named;
+
+	if (!may_fold(t))
+		return error_set(err, "--fold: not where calls are left out: who called them is not known");
+	if (functions_named(list, &t->names, &named, err) < 0)
+		return error_prefix(err, "--fold");
+	if (!t->fold_marks)
+		t->fold_marks = xcalloc(count, sizeof *t->fold_marks);
+	for (size_t i = 0; i < count; i++)
+		if (named[i])
+			t->fold_marks[i] = (uint8_t)((t->fold_marks[i] & ~FOLD_MARK) | FOLD_BELOW);
+	free(named);
+	t->fold.marks = t->fold_marks;
+	t->session.fold = &t->fold;
+	return 0;
+}
+
+int instruments_arg(const struct args *args, struct trace_arg *t, struct error *err)
+{
+	if (!arg(args, "instruments"))
+		fold_instruments(t);
+	return arg(args, "fold") ? fold_named(arg(args, "fold"), t, err) : 0;
+}
+
+bool keeps_history(const struct args *args, const struct trace_arg *t)
+{
+	return is_worth_index(t) && !arg(args, "instruments") && !arg(args, "fold");
 }
 
 static bool instruments_ran(const struct trace_arg *t)

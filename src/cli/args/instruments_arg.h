@@ -21,6 +21,10 @@
 	{ \
 		0, "instruments", NULL, \
 			"show what only watches the code, with all below it: KASAN's checks, lockdep's books, gcov's counters" \
+	}, \
+	{ \
+		0, "fold", "FUNCTIONS", \
+			"these, and all that they call, are part of whoever calls them: a,b; shell patterns: printk*", ',' \
 	}
 /* For the descriptions of commands that have it. */
 #define INSTRUMENTS_NOTE \
@@ -28,8 +32,11 @@
 	"lists; in programs ASan, gcov, -finstrument-functions) are part of whoever calls them, too, with all that they call. A line says what they " \
 	"cost; --instruments shows them.\n"
 
-/* Fold what only watches the code (replay/instruments.h), unless the options say otherwise. */
-void instruments_arg(const struct args *args, struct trace_arg *t);
+/* Fold what only watches the code (replay/instruments.h), unless the options say otherwise, and what --fold names. */
+int instruments_arg(const struct args *args, struct trace_arg *t, struct error *err);
+
+/* Is the history worth to be kept beside the trace? That which most ask for is. */
+bool keeps_history(const struct args *args, const struct trace_arg *t);
 /*
  * Append what that cost, as a line for people: "# instruments: KASAN 54 %, …". Nothing: there are none, or they are
  * shown.

@@ -4,18 +4,21 @@
 #include "cli/print/left_out_note.h"
 #include "trace/damage.h"
 
-static void fold(const struct args *args, struct trace_arg *t)
+static int fold(const struct args *args, struct trace_arg *t, struct error *err)
 {
 	names_fold_thunks(&t->names);
-	instruments_arg(args, t);
+	if (instruments_arg(args, t, err) < 0) {
+		trace_arg_close(t);
+		return -1;
+	}
 	trace_arg_open_index(t);
+	return 0;
 }
 
 int page_arg_open(const struct args *args, struct trace_arg *ret, struct error *err)
 {
-	if (trace_arg_open(args, ret, err) < 0)
+	if (trace_arg_open(args, ret, err) < 0 || fold(args, ret, err) < 0)
 		return -1;
-	fold(args, ret);
 	left_out_warn(args, ret, LEFT_OUT_WAITS);
 	return 0;
 }
@@ -25,6 +28,5 @@ int page_arg_open_again(const struct args *args, struct trace_arg *ret, struct e
 	if (open_trace(args->operands[0], ret, err) < 0)
 		return -1;
 	damage_take_out(ret->reader);
-	fold(args, ret);
-	return 0;
+	return fold(args, ret, err);
 }

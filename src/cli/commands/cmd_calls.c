@@ -641,7 +641,7 @@ static int run(const struct args *args, struct error *err)
 	struct calls_options o = { .no_interrupts = arg(args, "no-interrupts") };
 	struct recorded_facts beside = { 0 };
 	struct call_values values = { 0 };
-	struct source_lines sources;
+	struct source_lines sources = { 0 };
 	struct span span;
 	struct trace_arg t;
 	bool *functions;
@@ -678,8 +678,8 @@ static int run(const struct args *args, struct error *err)
 		left_out_warn(args, &t, LEFT_OUT_HELD);
 	o.threads = both(t.asked_threads, t.session.of_chosen ? t.threads.chosen : NULL, t.threads.count);
 	thunks_arg(args, &t);
-	instruments_arg(args, &t);
-	if (debug_arg(args, &t.names, &sources, err) == 0 && args_arg(args, &t, &values, &o.values, err) == 0 &&
+	if (instruments_arg(args, &t, err) == 0 && debug_arg(args, &t.names, &sources, err) == 0 &&
+	    args_arg(args, &t, &values, &o.values, err) == 0 &&
 	    functions_arg(args, &t.names, &functions, err) == 0) {
 		o.functions = functions;
 		if (recorded_facts_read(args, &t, arg(args, "log"), &beside, err) == 0) {

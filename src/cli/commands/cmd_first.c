@@ -26,23 +26,23 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 static int run(const struct args *args, struct error *err)
 {
 	const struct call_values *asked;
-	struct call_values values;
+	struct call_values values = { 0 };
 	struct functions f;
 	struct trace_arg t;
 	struct span span;
 	bool *only = NULL;
-	int r = EXIT_FAILED;
+	int r = EXIT_FAILED, folded;
 
 	if (span_arg(args, &span, err) < 0)
 		return EXIT_USAGE;
 	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
 		return EXIT_FAILED;
 	thunks_arg(args, &t);
-	instruments_arg(args, &t);
-	if (t.session.fold)
+	folded = instruments_arg(args, &t, err);
+	if (folded == 0 && t.session.fold)
 		trace_arg_index(&t);
-	if (args_arg(args, &t, &values, &asked, err) == 0 && only_arg(args, &t.names, &only, err) == 0 &&
-	    functions_analyse(&t.session, &span, &f, err) == 0) {
+	if (folded == 0 && args_arg(args, &t, &values, &asked, err) == 0 &&
+	    only_arg(args, &t.names, &only, err) == 0 && functions_analyse(&t.session, &span, &f, err) == 0) {
 		r = show(args, &t, &f, only, asked, err);
 		functions_deinit(&f);
 	}

@@ -133,7 +133,7 @@ static int print(const struct args *args, struct trace_arg *t, const struct late
 	bool wakes = options->kinds[LATENCY_WAKEUP], has_wakes;
 	int r = EXIT_FAILED;
 
-	if (!wakes || history_open(&t->session, is_worth_index(t) && !arg(args, "instruments"), &history, err) == 0) {
+	if (!wakes || history_open(&t->session, keeps_history(args, t), &history, err) == 0) {
 		has_wakes = wakes && history_has_wakes(&history);
 		if (latency_analyse(&t->session, has_wakes ? &history : NULL, options, &found, err) == 0) {
 			if (tells_any(options, &found, !has_wakes)) {
@@ -156,12 +156,12 @@ static int run_on(const struct args *args, struct trace_arg *t, struct latency_o
 	int r = EXIT_FAILED;
 
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
-	    select_intervals(args, &t->session, &selected, &intervals, err) == 0) {
+	    select_intervals(args, &t->session, &selected, &intervals, err) == 0 &&
+	    instruments_arg(args, t, err) == 0) {
 		options->intervals = &intervals;
 		options->processes = t->asked_processes;
 		options->threads = selected.options.filter.threads;
 		names_fold_thunks(&t->names);
-		instruments_arg(args, t);
 		left_out_warn(args, t, LEFT_OUT_WAITS);
 		trace_arg_open_index(t);
 		r = print(args, t, options, err);

@@ -261,7 +261,7 @@ static struct kernel_log whole_log(const struct facts *facts, const struct boots
 
 static int print(const struct args *args, const struct choice *choice, struct error *err)
 {
-	struct source_lines sources;
+	struct source_lines sources = { 0 };
 	struct kernel_log log;
 	struct facts facts = { 0 };
 	struct trace_arg t;
@@ -270,8 +270,8 @@ static int print(const struct args *args, const struct choice *choice, struct er
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	names_fold_thunks(&t.names);
-	instruments_arg(args, &t);
-	if (debug_arg(args, &t.names, &sources, err) == 0 && facts_read(t.reader, &facts, err) == 0) {
+	if (instruments_arg(args, &t, err) == 0 && debug_arg(args, &t.names, &sources, err) == 0 &&
+	    facts_read(t.reader, &facts, err) == 0) {
 		log = whole_log(&facts, &t.reader->boots);
 		/* a span in which no line came has an empty log */
 		if (!log.count && !thinned_by(&t.reader->meta))

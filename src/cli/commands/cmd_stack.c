@@ -172,7 +172,7 @@ static int run(const struct args *args, struct error *err)
 {
 	uint64_t at = UINT64_MAX;
 	struct deepest found, *deepest = NULL;
-	struct source_lines lines;
+	struct source_lines lines = { 0 };
 	struct call_values values = { 0 };
 	struct frame_sources sources = { .lines = &lines };
 	struct stacks stacks;
@@ -182,8 +182,8 @@ static int run(const struct args *args, struct error *err)
 
 	if (arg_time(args, "at", &at, err) < 0)
 		return EXIT_USAGE;
-	if (arg(args, "deepest") && (arg(args, "at") || arg(args, "boot") || arg(args, "running")))
-		return error_set(err, "--deepest goes without --at, --boot and --running"), EXIT_USAGE;
+	if (arg(args, "deepest") && (arg(args, "at") || arg(args, "boot") || arg(args, "running") || arg(args, "fold")))
+		return error_set(err, "--deepest goes without --at, --boot, --running and --fold"), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	if (!arg(args, "at") && !arg(args, "deepest") && moment_trigger(&t, &at))
@@ -193,8 +193,8 @@ static int run(const struct args *args, struct error *err)
 			args->operands[0], at / 1000000000, at % 1000000000 / 1000);
 	thunks_arg(args, &t);
 	/* what uses most of a stack may be an instrument */
-	if (!arg(args, "deepest"))
-		instruments_arg(args, &t);
+	if (!arg(args, "deepest") && instruments_arg(args, &t, err) < 0)
+		goto out;
 	if (debug_arg(args, &t.names, &lines, err) < 0 || args_arg(args, &t, &values, &sources.values, err) < 0)
 		goto out;
 	asked = trace_chosen_threads(args, &t);

@@ -94,7 +94,7 @@ static void put_causes(struct buf *out, const struct trace_arg *t, const struct 
 	struct milestone until;
 	struct why why;
 
-	if (!history_has_wakes(h) || !milestone_default(h, &t->names, &t->threads, boot, &until))
+	if (!history_has_wakes(h) || !milestone_default(h, &t->names, &t->threads, &t->reader->meta, boot, &until))
 		return;
 	why_make(h, &t->names, &t->threads,
 		 thinned_from(&t->reader->meta, until.ns,
@@ -240,12 +240,12 @@ static int run_on(const struct args *args, struct trace_arg *t, struct error *er
 	int r = EXIT_FAILED;
 
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
-	    select_intervals(args, &t->session, &selected, &asked.intervals, err) == 0) {
+	    select_intervals(args, &t->session, &selected, &asked.intervals, err) == 0 &&
+	    instruments_arg(args, t, err) == 0) {
 		names_fold_thunks(&t->names);
-		instruments_arg(args, t);
 		left_out_warn(args, t, LEFT_OUT_WAITS);
 		asked.filter = &selected.options.filter;
-		if (history_open(&t->session, is_worth_index(t) && !arg(args, "instruments"), &history, err) == 0 &&
+		if (history_open(&t->session, keeps_history(args, t), &history, err) == 0 &&
 		    recorded_facts_read(args, t, false, &asked.beside, err) == 0)
 			r = show(args, t, &history, &asked, err);
 		recorded_facts_deinit(&asked.beside);

@@ -126,7 +126,11 @@ static int run(const struct args *args, struct error *err)
 	}
 	trace_choose_clock(&t, &choice.by_ns);
 	thunks_arg(args, &t);
-	instruments_arg(args, &t);
+	if (instruments_arg(args, &t, err) < 0) {
+		free(chosen);
+		trace_arg_close(&t);
+		return EXIT_FAILED;
+	}
 	if (by != BY_FUNCTION) {
 		r = by == BY_INTERRUPT ? top_by_interrupt_show(args, &t, &span, choice.by_ns, err) :
 					 top_by_show(args, &t, &span, by, choice.by_ns, err);

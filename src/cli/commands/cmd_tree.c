@@ -106,7 +106,7 @@ static int run(const struct args *args, struct error *err)
 		.min_pct = arg(args, "json") || is_named(args) ? 0 : 0.5,
 		.named = arg(args, "function") || args->n_operands > 1,
 	};
-	struct source_lines sources;
+	struct source_lines sources = { 0 };
 	const struct call_values *asked;
 	struct call_values values = { 0 };
 	struct inlines inlines;
@@ -127,14 +127,14 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_USAGE;
 	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
 		return EXIT_FAILED;
-	choice.left_out = left_out_calls(&t) || t.session.fold;
+	choice.left_out = left_out_calls(&t) || t.session.fold || arg(args, "fold");
 	trace_choose_clock(&t, &choice.by_ns);
 	thunks_arg(args, &t);
-	instruments_arg(args, &t);
 	inlines_init(&inlines, &t.names, &sources);
 	given_init(&given, &values);
 	choice.with_args = arg(args, "args") && !arg(args, "json");
-	if (debug_arg(args, &t.names, &sources, err) == 0 && args_arg(args, &t, &values, &asked, err) == 0)
+	if (instruments_arg(args, &t, err) == 0 && debug_arg(args, &t.names, &sources, err) == 0 &&
+	    args_arg(args, &t, &values, &asked, err) == 0)
 		r = analyse(args, &t, sources.count ? &inlines : NULL, asked ? &given : NULL, &choice,
 			    all ? NULL : &span, err);
 	given_deinit(&given);

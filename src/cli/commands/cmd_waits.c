@@ -114,7 +114,7 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 	struct history history;
 	int r = EXIT_FAILED;
 
-	if (history_open(&t->session, is_worth_index(t) && !arg(args, "instruments"), &history, err) == 0 &&
+	if (history_open(&t->session, keeps_history(args, t), &history, err) == 0 &&
 	    (history_has_wakes(&history) || trace_no_wakes(t, err) == 0)) {
 		bool *chosen = xcalloc(history.n_aways, sizeof *chosen);
 
@@ -134,9 +134,9 @@ static int run_on(const struct args *args, struct trace_arg *t, struct span span
 	int r = EXIT_FAILED;
 
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
-	    select_intervals(args, &t->session, &selected, &choice.intervals, err) == 0) {
+	    select_intervals(args, &t->session, &selected, &choice.intervals, err) == 0 &&
+	    instruments_arg(args, t, err) == 0) {
 		names_fold_thunks(&t->names);
-		instruments_arg(args, t);
 		left_out_warn(args, t, LEFT_OUT_WAITS);
 		choice.filter = &selected.options.filter;
 		r = print(args, t, &choice, err);

@@ -288,7 +288,7 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 	} else if (arg(args, "until")) {
 		if (find_moment(args, t, h, "until", &boot, &until, err) < 0)
 			return EXIT_FAILED;
-	} else if (!milestone_default(h, &t->names, &t->threads, &boot, &until)) {
+	} else if (!milestone_default(h, &t->names, &t->threads, &t->reader->meta, &boot, &until)) {
 		return error_set(err,
 				 "%s: no first process, login or power-off in the trace; --until names another moment",
 				 t->reader->path),
@@ -329,7 +329,7 @@ static int find_interval(const struct args *args, const struct session *session,
 
 static int run(const struct args *args, struct error *err)
 {
-	struct history history;
+	struct history history = { 0 };
 	struct intervals intervals;
 	struct trace_arg t;
 	int r = EXIT_FAILED;
@@ -341,9 +341,9 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_FAILED;
 	}
 	names_fold_thunks(&t.names);
-	instruments_arg(args, &t);
 	left_out_warn(args, &t, LEFT_OUT_WAITS);
-	if (history_open(&t.session, is_worth_index(&t) && !arg(args, "instruments"), &history, err) == 0)
+	if (instruments_arg(args, &t, err) == 0 &&
+	    history_open(&t.session, keeps_history(args, &t), &history, err) == 0)
 		r = answer(args, &t, &history, &intervals, err);
 	history_deinit(&history);
 	free(intervals.list);
