@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The kernel's own tests: each case that the guest's console tells of stands in the timeline, with its result."""
+import collections
 import glob
 import os
 import re
@@ -138,3 +139,34 @@ def test_selftests(tmp_path):
     for row in rows:
         within = [p for p in parts if p["name"].startswith(row["name"])]
         assert all(row["start_ns"] <= p["start_ns"] and p["end_ns"] <= row["end_ns"] for p in within), (row, within)
+
+
+PIECES = """
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+int main(void)
+{
+	static char lines[16][64];
+	struct iovec pieces[16];
+
+	for (int i = 0; i < 16; i++) {
+		snprintf(lines[i], sizeof lines[i], "%s %d piece%d - of a longer line than others\\n", i % 3 ? "ok" : "not ok", i + 1, i + 1);
+		pieces[i] = (struct iovec){ lines[i], strlen(lines[i]) };
+	}
+	return writev(1, pieces, 16) < 0;
+}
+"""
+
+
+@pytest.mark.weight(3)
+def test_tap(tmp_path):
+    """What programs say in TAP, however they write it; what tee passes on is told once."""
+    (tmp_path / "pieces.c").write_text(PIECES)
+    run("gcc", "-O1", "-static", "-o", tmp_path / "pieces", tmp_path / "pieces.c")
+    image = initrd("6.12", "tap", f"{tmp_path / 'pieces'}=/bin/pieces", image=str(tmp_path / "tap.img"))
+    run(UPTO, "record", "-q", "-f", "-o", tmp_path / "tap.upto", "--", *qemu_args("6.12", image))
+    rows = collections.Counter((r["name"], r["outcome"]) for r in upto_json("timeline", "--json", "--kind", "test", tmp_path / "tap.upto")["timeline"])
+    expected = collections.Counter([("init.one", "ok"), ("init.two", "not ok"), ("init.three", "skipped"), *((f"init.many{i}", "ok") for i in range(1, 301)),
+                                    *((f"pieces.piece{i + 1} - of a longer line than others", "ok" if i % 3 else "not ok") for i in range(16))])
+    assert rows == expected, (len(rows), list((rows - expected).items())[:5], list((expected - rows).items())[:5])

@@ -634,3 +634,23 @@ def test_costs_with_more_folded():
     for options in [], ["--not", "take_lock"], ["--not", "*"], ["--functions", "startup_64"]:
         told = [upto_json(*command, "--json", *options, trace, upto=UPTO_ASAN)["instruments"]["KASAN"]["insns"] for command in (["top"], ["tree"])]
         assert told == [rounds * 18] * 2, (options, told)
+
+
+def test_skipped_cases():
+    """A case of KUnit's that was skipped without a call is told as a moment; the calls of others stay theirs."""
+    runs = KERNEL + 0x1000
+    symbols = ((KERNEL, 0x100, "startup_64"), (runs, 0x200, "kunit_try_run_case"))
+
+    def call(at, took):
+        return [(f"event 0 call {at} 0", STACK, KERNEL + 0x20, runs), f"event 0 clock {at} {at * 10} 0 0 0", (f"event 0 return {at + took} 0", STACK, 0, KERNEL + 0x20),
+                f"event 0 clock {at + took} {(at + took) * 10} 0 0 0"]
+
+    def log(at, number, text):
+        return f"log 0 {at * 10} {at} 0 {number} 6 {text}"
+
+    lines = [log(50, 0, "~~~~# Subtest: suite"), *call(100, 50), log(160, 1, "~~~~ok 1 runs"), log(170, 2, "~~~~ok 2 slow # SKIP filtered"),
+             *call(200, 30), log(240, 3, "~~~~not ok 3 fails"), log(250, 4, "~~~~ok 4 last # SKIP")]
+    trace = make("skipped", boot(*lines, "event 0 clock 300 3000 0 0 0", symbols=symbols))
+    rows = upto_json("timeline", "--json", "--kind", "test", trace, upto=UPTO_ASAN)["timeline"]
+    assert [(r["name"], r["outcome"]) for r in rows] == [("suite.runs", "ok"), ("suite.slow", "skipped"), ("suite.fails", "not ok"), ("suite.last", "skipped")], rows
+    assert [r["end_ns"] - r["start_ns"] for r in rows] == [500, 0, 300, 0], rows

@@ -90,10 +90,15 @@ int texts_read(const struct reader *r, struct texts *ret, struct error *err)
 
 bool text_is_tap(const void *bytes, size_t len)
 {
-	static const char *const begins[] = { "ok ", "not ok ", "# selftests: " };
+	static const char *const begins[] = { "ok ", "not ok ", "# selftests: ", "TAP version ", "1.." };
+	static const char *const within[] = { "\nok ", "\nnot ok " };
 
 	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
 		if (len > strlen(begins[i]) && !memcmp(bytes, begins[i], strlen(begins[i])))
+			return true;
+	/* what is written to a pipe comes in one piece, which may begin with anything */
+	for (size_t i = 0; i < sizeof within / sizeof *within; i++)
+		if (memmem(bytes, len, within[i], strlen(within[i])))
 			return true;
 	return false;
 }

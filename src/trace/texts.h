@@ -39,8 +39,8 @@ int texts_read_some(const struct reader *r, bool (*keep)(void *state, const stru
 		    struct texts *ret, struct error *err);
 
 /*
- * Does what is written begin as TAP does that tells of a test: "ok 1 name", "not ok 2 name", "# selftests: folder: name"?
- * Of that more is recorded.
+ * Is what is written TAP that tells of tests: does it begin as that ("TAP version 13", "1..4", "# selftests: folder:
+ * name"), or has it a line "ok 1 name" or "not ok 2 name"? Of that more is recorded.
  */
 bool text_is_tap(const void *bytes, size_t len);
 

@@ -7,7 +7,7 @@
  *   symbol ADDRESS SIZE NAME                   a function of the kernel; addresses rise
  *   task CHANGE CPU NS INSNS TASK MM PID TGID PPID COMM [EXE]
  *   fact KIND CPU NS INSNS TASK [NUMBER…]      of a kind without texts, as info --json names it
- *   log CPU NS INSNS TASK NUMBER LEVEL WORD…   a line of the kernel's log
+ *   log CPU NS INSNS TASK NUMBER LEVEL WORD…   a line of the kernel's log; '~' is a space
  *   map MM START SIZE FILE-SIZE PATH
  *   function OFFSET SIZE NAME FILE-SIZE PATH   of the one file that has functions; offsets in it rise
  *   content MM START NUMBER [BYTES]            what is mapped there: BYTES are the payload, in hexadecimal digits
@@ -133,6 +133,8 @@ static void add_log(char **words, unsigned n)
 
 	for (unsigned i = 7; i < n; i++)
 		buf_printf(&text, "%s%s", i > 7 ? " " : "", words[i]);
+	for (size_t i = 0; i < text.len; i++)
+		text.data[i] = text.data[i] == '~' ? ' ' : text.data[i];
 	f.texts[0] = (char *)text.data;
 	f.lens[0] = text.len;
 	fact_put(&made.facts, &f);

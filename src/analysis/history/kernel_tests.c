@@ -53,33 +53,40 @@ static bool take_case(const char *line, char *ret_name, size_t size, enum test_r
 	return indent_of(line) == SUITE_INDENT && tap_result(line + SUITE_INDENT, ret_name, size, ret) && *ret_name;
 }
 
-/* The calls since the case before are the case's: the first one stands for all. Others are parts of it. */
-static void name_case(struct history *h, const struct tap *tap, uint64_t ns, const char *name, enum test_result result)
+/*
+ * The calls since the case before are the case's: the first one stands for all. Others are parts of it. One that was
+ * skipped without a call is there, too, as a moment.
+ */
+static void name_case(struct making *m, const struct tap *tap, uint64_t ns, const char *name, enum test_result result)
 {
+	struct history *h = m->history;
 	struct span_of *first = NULL;
+	char text[300];
+	int len = snprintf(text, sizeof text, "%s.%s", tap->suite, name);
 
 	for (size_t i = 0; i < h->n_spans; i++) {
 		struct span_of *x = &h->spans[i];
-		char text[300];
 
-		if (x->kind != SPAN_TEST || x->start_ns < tap->last_ns || x->start_ns >= ns)
+		if (x->kind != SPAN_TEST || x->has_result || x->start_ns < tap->last_ns || x->start_ns >= ns)
 			continue;
 		if (first && x->end_ns > first->end_ns)
 			first->end_ns = x->end_ns;
 		if (first)
 			first->insns += x->insns, first->cpu_ns += x->cpu_ns;
-		snprintf(text, sizeof text, "%s.%s", tap->suite, name);
-		x->name = first ? first->name : history_keep(h, text, strlen(text));
+		x->name = first ? first->name : history_keep(h, text, (size_t)len);
 		x->has_result = true;
 		x->result = result;
 		x->parent = first ? (uint32_t)(first - h->spans) : x->parent;
 		x->kind = first ? SPAN_TEST_PART : SPAN_TEST;
 		first = first ? first : x;
 	}
+	if (!first)
+		spans_put_test(m, SPAN_TEST, history_keep(h, text, (size_t)len), ns, ns, result);
 }
 
-void kernel_tests_name(struct history *h, const struct boots *boots)
+void kernel_tests_name(struct making *m, const struct boots *boots)
 {
+	struct history *h = m->history;
 	struct tap tap = { .suite = "" };
 	struct kernel_log log;
 	bool any = false;
@@ -96,7 +103,7 @@ void kernel_tests_name(struct history *h, const struct boots *boots)
 
 		if (take_suite(&tap, line->text) || !*tap.suite || !take_case(line->text, name, sizeof name, &result))
 			continue;
-		name_case(h, &tap, line->ns, name, result);
+		name_case(m, &tap, line->ns, name, result);
 		tap.last_ns = line->ns;
 	}
 	kernel_log_deinit(&log);

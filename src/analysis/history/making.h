@@ -142,7 +142,11 @@ void spans_add_all(const struct history *h, struct span_of *span);
 const char *spans_arguments(struct history *h, const struct fact *f);
 
 /* kernel_tests.c: name the cases of KUnit, and tell their results. */
-void kernel_tests_name(struct history *h, const struct boots *boots);
+void kernel_tests_name(struct making *m, const struct boots *boots);
+
+/* tap_tests.c: a test, or a part of one, and how it ended. The name is the history's. */
+void spans_put_test(struct making *m, enum span_kind kind, const char *name, uint64_t from, uint64_t to,
+		    enum test_result result);
 
 /* Name what came within the loading of a module before its name was known. */
 void spans_name_parts(struct history *h);

@@ -136,7 +136,7 @@ void spans_finish(struct making *m, const struct stacks *s)
 
 	close_open(m, s);
 	spans_name_parts(h);
-	kernel_tests_name(h, s->names->boots);
+	kernel_tests_name(m, s->names->boots);
 	put_processes(m, s);
 	spans_put_units(m);
 	spans_put_recorded(m);

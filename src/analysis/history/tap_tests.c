@@ -127,16 +127,22 @@ void tap_written(struct making *m, const struct stacks *s, const struct stack *s
 	}
 }
 
-static void put_test(struct making *m, enum span_kind kind, const char *name, uint64_t from,
-		     const struct tap_line *line)
+void spans_put_test(struct making *m, enum span_kind kind, const char *name, uint64_t from, uint64_t to,
+		    enum test_result result)
 {
 	struct span_of span = {
 		.kind = kind, .parent = HISTORY_NONE, .thread = HISTORY_NONE, .function = HISTORY_NONE, .name = name,
-		.start_ns = from, .end_ns = line->ns, .has_result = true, .result = line->result,
+		.start_ns = from, .end_ns = to, .has_result = true, .result = result,
 	};
 
 	spans_add_all(m->history, &span);
 	spans_add(m, &span);
+}
+
+static void put_test(struct making *m, enum span_kind kind, const char *name, uint64_t from,
+		     const struct tap_line *line)
+{
+	spans_put_test(m, kind, name, from, line->ns, line->result);
 }
 
 /* "name: part", or "comm.name" of a program that no runner of selftests has begun. */
@@ -148,14 +154,39 @@ static const char *join(struct making *m, const char *a, const char *between, co
 	return history_keep(m->history, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
+/* It writes what others have written, to a file and on: run_kselftest.sh | tee log */
+static bool is_copier(const char *comm)
+{
+	static const char *const programs[] = { "tee", "cat", "sed", "ts" };
+
+	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+		if (!strcmp(comm, programs[i]))
+			return true;
+	return false;
+}
+
+/* A line that was told of before, and is only passed on. */
+static bool is_copy(struct map *seen, const struct tap_line *line)
+{
+	uint64_t kind = (uint64_t)line->result << 2 | (uint64_t)line->begins << 1 | line->selftest;
+	uint64_t *known = map_put(seen, hash_text(kind + 1, line->name), 0);
+	bool copy = *known && is_copier(line->comm);
+
+	*known = 1;
+	return copy;
+}
+
 void spans_put_tap(struct making *m)
 {
 	const struct tap_line *open = NULL;
+	struct map seen = { 0 };
 	uint64_t last_ns = 0;
 
 	for (size_t i = 0; i < m->n_tap; i++) {
 		const struct tap_line *line = &m->tap[i];
 
+		if (is_copy(&seen, line))
+			continue;
 		/* a test whose beginning was not told of began, at the earliest, behind the line before it */
 		if (!last_ns)
 			last_ns = line->ns;
@@ -173,4 +204,5 @@ void spans_put_tap(struct making *m)
 		}
 		last_ns = line->ns;
 	}
+	map_free(&seen);
 }

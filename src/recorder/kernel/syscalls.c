@@ -10,7 +10,7 @@
 enum {
 	PATH_BYTES = 4096,   /* PATH_MAX, include/uapi/linux/limits.h */
 	BYTES_MAX = 64,      /* of what is written: enough to know it again */
-	TAP_MAX = 2048,      /* of what a test writes that tells how it ended, which may be several lines */
+	TAP_MAX = 8192,      /* of what a test writes that tells how it ended, which may be several lines */
 	DATAGRAM_MAX = 256,  /* of what is sent: a service says so that it is ready, and audit that it began or ended */
 	PARKED_MAX = 256,    /* more tasks than that lose their strings */
 	STEP = 64,           /* a string may end right before memory that is not there */
@@ -82,20 +82,27 @@ struct vector {
 static bool read_vector(struct vcpu *v, const struct unread *call, unsigned arg, uint64_t addr, uint64_t count)
 {
 	enum { PIECES_MAX = 16 };
-	char bytes[DATAGRAM_MAX];
-	uint64_t n = 0, size = 0;
+	char bytes[TAP_MAX];
+	uint64_t n = 0, size = 0, max = DATAGRAM_MAX;
 
 	for (uint64_t i = 0; i < count && i < PIECES_MAX; i++) {
 		struct vector piece;
-		uint64_t some;
+		uint64_t some, rest;
 
 		if (!guest_read(&v->regs, addr + i * sizeof piece, &piece, sizeof piece))
 			return false;
-		some = piece.size < sizeof bytes - n ? piece.size : sizeof bytes - n;
+		some = piece.size < max - n ? piece.size : max - n;
 		if (some && !guest_read(&v->regs, piece.addr, bytes + n, some))
 			return false;
 		n += some;
 		size += piece.size;
+		if (n < max || max == sizeof bytes || !text_is_tap(bytes, n))
+			continue;
+		max = sizeof bytes;
+		rest = piece.size - some < max - n ? piece.size - some : max - n;
+		if (rest && !guest_read(&v->regs, piece.addr + some, bytes + n, rest))
+			return false;
+		n += rest;
 	}
 	if (n)
 		put_text(call, &(struct text){
