@@ -190,6 +190,15 @@ def test_status(tmp_path):
         assert b"Power down" in p.stdout, p.stdout[-500:]
 
 
+def test_outside(tmp_path):
+    """A run that is to repeat: what it has to do with and does not repeat is named."""
+    words = ["-netdev", "user,id=n0", "-device", "virtio-net-pci,netdev=n0", "-fsdev", f"local,id=f0,path={tmp_path},security_model=none", "-device", "virtio-9p-pci,fsdev=f0,mount_tag=x"]
+    for options, said in (["--deterministic"], True), ([], False):
+        p = run(UPTO, "record", "-f", "-o", tmp_path / "t.upto", *options, "--", *tiny_args(), *words, check=False)
+        assert p.returncode == TINY_EXIT and (b"does not repeat: -netdev user, -fsdev local\n" in p.stderr) == said, p.stderr
+    assert b"does not repeat" not in run(UPTO, "record", "-f", "-o", tmp_path / "t.upto", "--deterministic", "--", *tiny_args(), check=False).stderr
+
+
 def test_wrong(tmp_path, monkeypatch):
     """What is wrong with the command line is said, and a command that cannot be run has the shell's status. Nothing is left behind."""
     between = tmp_path / "between"

@@ -133,6 +133,32 @@ static bool names_other_accel(const char *list)
 	return false;
 }
 
+/* Does a value of an option's begin with that word? */
+static bool begins_with(const char *value, const char *word)
+{
+	size_t n = strlen(word);
+
+	return !strncmp(value, word, n) && (!value[n] || value[n] == ',' || word[n - 1] == '-');
+}
+
+void qemu_outside(char *const *argv, struct buf *out)
+{
+	static const struct {
+		const char *option, *value; /* "vhost-user-": any that begins so */
+	} outside[] = {
+		{ "device", "vhost-user-" }, { "device", "vfio-" },    { "netdev", "user" },  { "netdev", "tap" },
+		{ "netdev", "bridge" },      { "netdev", "socket" },   { "netdev", "stream" }, { "netdev", "dgram" },
+		{ "netdev", "vhost-user" },  { "netdev", "passt" },    { "nic", "user" },     { "nic", "tap" },
+		{ "nic", "bridge" },         { "tpmdev", "emulator" }, { "fsdev", "local" },  { "virtfs", "local" },
+	};
+
+	for (; *argv; argv++)
+		for (size_t i = 0; argv[1] && i < sizeof outside / sizeof *outside; i++)
+			if (is_option(*argv, outside[i].option) && begins_with(argv[1], outside[i].value))
+				buf_printf(out, "%s%s %.*s", out->len ? ", " : "", *argv, (int)strcspn(argv[1], ","),
+					   argv[1]);
+}
+
 /* "microvm", "type=microvm" among a machine's words */
 static bool is_microvm(const char *machine)
 {

@@ -17,6 +17,9 @@ int qemu_hangs(char *const *argv, struct error *err);
 /* Does the command line ask for something that cannot be recorded? Such a machine is that, too. */
 int qemu_refuse(char *const *argv, struct error *err);
 
+/* Append the words of what is no part of the machine: what it does is not the same the next time. */
+void qemu_outside(char *const *argv, struct buf *out);
+
 /* The value behind the last "-name" of the command line ("kernel"), or NULL. */
 const char *qemu_option(char *const *argv, const char *name);
 

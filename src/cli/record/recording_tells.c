@@ -13,7 +13,21 @@
 #include "cli/print/see.h"
 #include "cli/print/terminal.h"
 #include "kernel_names.h"
+#include "qemu.h"
 #include "trace/reader.h"
+
+/* A run that is to repeat has nothing to do with what does not. */
+static void tell_outside(const struct recording *rec, struct buf *lines)
+{
+	struct buf words = { 0 };
+
+	if (rec->deterministic)
+		qemu_outside(rec->argv, &words);
+	if (words.len)
+		buf_printf(lines, "upto: --deterministic: what lies outside of the machine does not repeat: %.*s\n",
+			   (int)words.len, (char *)words.data);
+	buf_free(&words);
+}
 
 void recording_tell_asked(const struct recording *rec, const struct kernel_files *kernel)
 {
@@ -22,6 +36,7 @@ void recording_tell_asked(const struct recording *rec, const struct kernel_files
 	if (rec->quiet)
 		return;
 	recording_choice_notes(rec->args, &lines);
+	tell_outside(rec, &lines);
 	kernel_names_lacking(rec->args, &kernel->sources, &lines);
 	if (lines.len)
 		fwrite(lines.data, 1, lines.len, stderr);

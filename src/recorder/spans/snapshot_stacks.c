@@ -8,6 +8,7 @@
 #include "recorder/cpu.h"
 #include "recorder/kernel/structures.h"
 #include "recorder/qemu/guest_time.h"
+#include "recorder/says.h"
 #include "trace/stack_records.h"
 
 enum {
@@ -162,6 +163,9 @@ void snapshot_stacks_tell(struct vcpu *v, const struct buf *tasks, uint64_t gap)
 		if (out.len)
 			drain_put(CHUNK_STACKS, &out);
 		orc_deinit(&orc);
+	} else {
+		recorder_says("where threads slept before the snapshot is not known: the kernel has no ORC tables "
+			      "(CONFIG_UNWINDER_ORC), or nothing tells where they are");
 	}
 	buf_free(&out);
 }
