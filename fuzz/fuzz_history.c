@@ -67,7 +67,7 @@ static void use(const struct history *h, const struct names *names, const struct
 		must(sum == m.ns - 3);
 		why_deinit(&why);
 	}
-	milestone_default(h, names, threads, &SPAN_ALL, &m);
+	milestone_default(h, names, threads, &(struct meta){ 0 }, &SPAN_ALL, &m);
 	milestone_find(h, names, threads, "name", &SPAN_ALL, &m);
 	milestone_at(h, h->end_ns / 2, &m);
 	history_encode(h, &again);

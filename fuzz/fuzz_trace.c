@@ -394,7 +394,7 @@ static void analyse_history(const struct reader *r, const struct names *names)
 			must_tile(&why);
 			why_deinit(&why);
 		}
-		milestone_default(&h, names, &threads, &SPAN_ALL, &m);
+		milestone_default(&h, names, &threads, &r->meta, &SPAN_ALL, &m);
 		milestone_find(&h, names, &threads, "log:e", &SPAN_ALL, &m);
 		milestone_find(&h, names, &threads, "sh", &SPAN_ALL, &m);
 		kernel_log_init(&log, &h.facts, names->boots);

@@ -14,9 +14,15 @@ static bool on_stack(const struct history *h, const struct away *a, const bool *
 	return false;
 }
 
+/* What ran on a vCPU before its first switch is no thread's. */
+static bool is_of_threads(const struct history *h, uint32_t thread, const bool *threads)
+{
+	return thread != HISTORY_NONE && thread < h->n_threads - h->n_cpus && threads[thread];
+}
+
 bool history_chooses_wait(const struct history *h, const struct thin_filter *f, const struct away *a)
 {
-	return has_length(f, a->end_ns - a->start_ns) && (!f->threads || f->threads[a->thread]) &&
+	return has_length(f, a->end_ns - a->start_ns) && (!f->threads || is_of_threads(h, a->thread, f->threads)) &&
 	       (!f->functions || on_stack(h, a, f->functions)) && (!f->below || on_stack(h, a, f->below)) &&
 	       (!f->not || !on_stack(h, a, f->not ));
 }
@@ -39,7 +45,7 @@ static bool is_within(const struct history *h, const struct span_of *x, const bo
 bool history_chooses_span(const struct history *h, const struct thin_filter *f, const struct span_of *x)
 {
 	return has_length(f, x->end_ns - x->start_ns) &&
-	       (!f->threads || (x->thread != HISTORY_NONE && f->threads[x->thread])) &&
+	       (!f->threads || is_of_threads(h, x->thread, f->threads)) &&
 	       (!f->functions || is_function(x, f->functions)) && (!f->below || is_within(h, x, f->below)) &&
 	       (!f->not || !is_within(h, x, f->not ));
 }

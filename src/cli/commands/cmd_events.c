@@ -579,7 +579,7 @@ static int run(const struct args *args, struct error *err)
 	else if (!formats.count)
 		error_set(err, "%s: the trace has no trace events: 'upto record --event NAMES' records them",
 			  t.reader->path);
-	else if (debug_arg(args, &t.names, &a.sources, err) == 0)
+	else if (instruments_arg(args, &t, err) == 0 && debug_arg(args, &t.names, &a.sources, err) == 0)
 		r = run_with(&a, &formats, err);
 	source_lines_deinit(&a.sources);
 	event_formats_deinit(&formats);
@@ -604,6 +604,7 @@ static const struct option options[] = {
 	SPAN_OPTIONS,
 	VIEW_OPTIONS,
 	SELECT_INTERVALS,
+	INSTRUMENTS_OPTION,
 	HELP_OPTION,
 	{ 0 },
 };

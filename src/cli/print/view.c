@@ -239,10 +239,16 @@ static int limit_rows(const struct view *view, const struct args *args, struct v
 	return 0;
 }
 
+/* One item after the other, with control characters escaped: names are the guest's. */
 static void put_items(struct buf *out, const char *lines)
 {
+	struct buf row = { 0 };
+
 	for (; *lines; lines++)
-		buf_put_u8(out, *lines == '\n' ? ' ' : (uint8_t)*lines);
+		buf_put_u8(&row, *lines == '\n' ? ' ' : (uint8_t)*lines);
+	buf_put_u8(&row, 0);
+	terminal_escape(out, (char *)row.data);
+	buf_free(&row);
 }
 
 /* Append a cell's text: indented, with control characters escaped, and without its middle if it is too wide. */

@@ -162,10 +162,13 @@ void qemu_outside(char *const *argv, struct buf *out)
 /* "microvm", "type=microvm" among a machine's words */
 static bool is_microvm(const char *machine)
 {
-	for (; *machine; machine += strcspn(machine, ","), machine += *machine == ',') {
-		const char *type = !strncmp(machine, "type=", 5) ? machine + 5 : machine;
+	static const char name[] = "microvm", key[] = "type=";
 
-		if (strcspn(type, ",") == 7 && !strncmp(type, "microvm", 7))
+	for (size_t len; *machine; machine += len + (machine[len] == ',')) {
+		size_t skip = strncmp(machine, key, strlen(key)) ? 0 : strlen(key);
+
+		len = strcspn(machine, ",");
+		if (len - skip == strlen(name) && !memcmp(machine + skip, name, strlen(name)))
 			return true;
 	}
 	return false;
