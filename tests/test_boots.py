@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from guest import TOP, UPTO, WORK, Once, initrd, kernel, numbers, qemu_args, record, run, upto_json
+from guest import TOP, UPTO, WORK, Once, check, initrd, kernel, numbers, qemu_args, record, run, upto_json
 
 TEXT = 0xffffffff81000000  # where kernels are linked for: arch/x86/include/asm/page_64_types.h
 
@@ -208,3 +208,22 @@ def test_kexec():
     start = check_boots(trace, kallsyms, releases)
     functions = [f["function"] for f in upto_json("top", "--json", "-n", "0", "--from", f"{start}ns", trace)["functions"]]
     assert "[firmware]" not in functions
+
+
+@pytest.mark.long
+@pytest.mark.weight(30)
+def test_crash_kernel():
+    """The kernel that is started by a crash runs on the vCPU that crashed, here the second: it is a boot of its own, with names."""
+    image = initrd("6.12", "kdump", f"{kexec_program()}=/bin/kexec", f"{kernel('6.12')[1]}=/vmlinuz", f"{initrd('6.12', 'brief')}=/initramfs",
+                   image=os.path.join(WORK, "boots-kdump.img"))
+    trace = os.path.join(WORK, "boots-kdump.upto")
+    record(trace, qemu_args("6.12", image, smp=2, thread="multi", memory="1G", append="crashkernel=256M"))
+    check(trace)
+    info = upto_json("info", "--json", trace)
+    assert len(info["boots"]) == 2 and all(b["kernel"] == info["boots"][0]["kernel"] for b in info["boots"]), info["boots"]
+    functions = {f["function"]: f for f in upto_json("top", "--json", "-n", "0", "--boot", "2", trace)["functions"]}
+    assert functions["start_kernel"]["calls"] == 1 and functions["kernel_init_freeable"]["calls"] == 1
+    second = upto_json("log", "--json", "--boot", "2", trace)["log"]
+    assert second and second[0]["text"].startswith("Linux version") and {line["cpu"] for line in second} == {1}, second[:2]
+    ran = {p["comm"] for p in upto_json("ps", "--json", "--boot", "2", trace)["processes"]} if "--boot" in run(UPTO, "ps", "--help").stdout.decode() else {"init"}
+    assert "init" in ran, ran

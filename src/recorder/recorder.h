@@ -97,7 +97,8 @@ struct recorder {
 	struct live *live;      /* the scoreboard's first element */
 	struct vcpu *vcpus[VCPUS_MAX];
 	unsigned n_vcpus;
-	pthread_t boot_thread;  /* that of vCPU 0, which boots */
+	pthread_t boot_thread;  /* that of the vCPU that boots … */
+	unsigned boot_vcpu;     /* … which is 0, but where a kernel is started by another one */
 
 	pthread_mutex_t lock;  /* for what translation owns: */
 	struct registers translate_regs; /* of whichever vCPU translates */

@@ -299,14 +299,42 @@ int qemu_icount_shift(char *const *argv)
 	return icount && *icount >= '0' && *icount <= '9' ? atoi(icount) : -1;
 }
 
+/* How many vCPUs there are, by hw/core/machine-smp.c. */
+struct smp {
+	unsigned cpus, maxcpus, product; /* 0: not told */
+};
+
+/* A part of -smp, or of -machine behind "smp.": "4", "cpus=4", "cores=2" */
+static void take_smp(struct smp *smp, const char *part)
+{
+	const char *equals = strchr(part, '='), *comma = strchr(part, ',');
+	size_t len = equals && (!comma || equals < comma) ? (size_t)(equals - part) : 0;
+	unsigned long n = strtoul(len ? equals + 1 : part, NULL, 10);
+
+	if (!n || n > UINT16_MAX)
+		return;
+	if (!len || (len == 4 && !strncmp(part, "cpus", len)))
+		smp->cpus = (unsigned)n;
+	else if (len == 7 && !strncmp(part, "maxcpus", len))
+		smp->maxcpus = (unsigned)n;
+	else
+		smp->product = smp->product * (unsigned)n > UINT16_MAX ? UINT16_MAX : smp->product * (unsigned)n;
+}
+
 unsigned qemu_vcpus(char *const *argv)
 {
-	const char *smp = qemu_option(argv, "smp"), *cpus;
-	int n = 1;
+	struct smp smp = { .product = 1 };
 
-	if (!smp)
-		return 1;
-	cpus = strstr(smp, "cpus=");
-	n = atoi(cpus ? cpus + 5 : smp);
-	return n < 1 ? 1 : (unsigned)n;
+	for (; *argv; argv++) {
+		bool is_smp = is_option(*argv, "smp"), is_machine = is_option(*argv, "machine") || is_option(*argv, "M");
+		const char *part = (is_smp || is_machine) && argv[1] ? argv[1] : "";
+
+		for (; *part; part += strcspn(part, ","), part += *part == ',') {
+			if (is_smp)
+				take_smp(&smp, part);
+			else if (!strncmp(part, "smp.", 4))
+				take_smp(&smp, part + 4);
+		}
+	}
+	return smp.cpus ? smp.cpus : smp.maxcpus ? smp.maxcpus : smp.product;
 }

@@ -206,13 +206,13 @@ static void make_table(const struct symtab *tab, const bool *marks, uint64_t sli
 	free(list);
 }
 
-/* In vCPU 0's own thread. */
+/* In the own thread of the vCPU that boots. */
 static void tell(struct code_record *record)
 {
 	struct buf out = { 0 };
 
-	record->ns = watch_clock(0);
-	record->insns = vcpu_get(0)->live->insns;
+	record->ns = watch_clock(recorder.boot_vcpu);
+	record->insns = vcpu_get(recorder.boot_vcpu)->live->insns;
 	code_record_put(&out, record);
 	drain_put(CHUNK_CODE, &out);
 	buf_free(&out);

@@ -97,19 +97,19 @@ static void see_kernel(uint64_t insns, uint64_t ns, struct buf *lines)
 
 void kernel_seen_look(uint64_t addr)
 {
-	uint64_t insns = vcpu_get(0)->live->insns, ns;
+	uint64_t insns = vcpu_get(recorder.boot_vcpu)->live->insns, ns;
 	struct buf lines = { 0 };
 	bool found;
 
 	/* a vCPU's clock is told by its own thread only */
 	if (!pthread_equal(pthread_self(), recorder.boot_thread) || !kernel_due(&recorder.kernel))
 		return;
-	ns = watch_clock(0);
+	ns = watch_clock(recorder.boot_vcpu);
 	found = kernel_find(&recorder.kernel, &recorder.translate_regs, addr);
 	if (!recorder.kernel.seen && (found || addr >= NARROW_LOWEST))
 		see_kernel(insns, ns, &lines);
 	if (found) {
-		watch_clock(0);
+		watch_clock(recorder.boot_vcpu);
 		guest_is_narrow() ? narrow_learning_begin() : learning_begin();
 		expect_tail_jumps();
 		if (waiting_snapshot())
@@ -121,7 +121,7 @@ void kernel_seen_look(uint64_t addr)
 		kernel_types_found();
 		arguments_found(&lines);
 		probes_found(&lines);
-		trace_events_found(vcpu_get(0), &lines);
+		trace_events_found(vcpu_get(recorder.boot_vcpu), &lines);
 	}
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);
@@ -132,5 +132,5 @@ void kernel_seen_look_for_efi(uint64_t addr)
 {
 	if (pthread_equal(pthread_self(), recorder.boot_thread) &&
 	    recorder.cpu->firmware_starts(&recorder.translate_regs, addr))
-		drain_decompressor(vcpu_get(0)->live->insns, watch_clock(0));
+		drain_decompressor(vcpu_get(recorder.boot_vcpu)->live->insns, watch_clock(recorder.boot_vcpu));
 }

@@ -482,8 +482,10 @@ static void update_stats(void)
 	for (int k = 0; k < FACT_KINDS; k++) {
 		stats->facts[k] = stats->fact_ns[k] = 0;
 		for (unsigned i = 0; i < recorder.n_vcpus; i++) {
-			stats->facts[k] += recorder.vcpus[i]->facts[k];
-			stats->fact_ns[k] += recorder.vcpus[i]->fact_ns[k];
+			const struct vcpu *v = vcpu_get(i); /* numbers may have gaps */
+
+			stats->facts[k] += v ? v->facts[k] : 0;
+			stats->fact_ns[k] += v ? v->fact_ns[k] : 0;
 		}
 	}
 	stats->events = drain.events - (uint64_t)hold_forgotten();
@@ -492,6 +494,8 @@ static void update_stats(void)
 	stats->guest_ns = ns;
 	stats->bytes = pack_size();
 	stats->lost = drain.lost + pack_lost();
+	for (unsigned i = 0; i < recorder.n_vcpus; i++)
+		stats->lost += vcpu_get(i) ? vcpu_get(i)->live->unwatched : 0;
 	stats->limits = limits_sum();
 	if (pack_failed())
 		stats->write_error = pack_failed();

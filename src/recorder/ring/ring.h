@@ -14,7 +14,8 @@
 enum {
 	RING_BLOCK_WORDS = 1 << 11,
 	RING_BLOCKS = 1024,
-	RING_RECORD_MAX = 16, /* words */
+	/* words: the longest has 12, and a block may be so full as half of this when it is begun without a clock */
+	RING_RECORD_MAX = 24,
 	RING_AHEAD = 256,     /* the cache line so many bytes ahead of the head is fetched */
 };
 

@@ -307,12 +307,13 @@ int hold_chunk(struct writer *w, const struct chunk_header *header, const struct
 	if (result < 0)
 		return result;
 	held = is_held(&h); /* before it is looked whether to release: what is released meanwhile comes before it */
+	/* kept before that is looked at: else one that is asked to be released meanwhile would be kept for good */
+	if (held)
+		keep(&h, &packed);
 	/* once it is packed: what led to the start is in the file together with the start */
 	if (h.type == CHUNK_EVENTS)
 		look_at_kept(w);
-	if (held)
-		keep(&h, &packed);
-	else
+	if (!held)
 		write_chunk(w, &h, &packed);
 	if (h.type == CHUNK_EVENTS)
 		look_at_times(&h);

@@ -405,7 +405,7 @@ static void look_for_decompressor(const struct work *w)
 {
 	if (w->addr == recorder.cpu->loader && w->watches != WATCH_EVENTS && !kernel_found(&recorder.kernel) &&
 	    pthread_equal(pthread_self(), recorder.boot_thread))
-		drain_decompressor(vcpu_get(0)->live->insns, watch_clock(0));
+		drain_decompressor(vcpu_get(recorder.boot_vcpu)->live->insns, watch_clock(recorder.boot_vcpu));
 }
 
 static void translate(struct work *w)
@@ -469,5 +469,5 @@ void translate_block(struct qemu_plugin_tb *tb)
 	translate(&w);
 	pthread_mutex_unlock(&recorder.lock);
 	if (pthread_equal(pthread_self(), recorder.boot_thread))
-		waiting_look(vcpu_get(0));
+		waiting_look(vcpu_get(recorder.boot_vcpu));
 }

@@ -54,6 +54,7 @@ static void begin_anew(struct vcpu *v, uint64_t ns)
 	v->task = v->space = v->user_from = 0;
 	v->user_left = LEFT_UNKNOWN;
 	v->unread.kinds = NULL;
+	v->live->thunk = 0;
 }
 
 void watch_start(unsigned cpu, void *data)
@@ -93,6 +94,11 @@ static void begin_boot(struct vcpu *v, uint32_t site, bool loaded)
 	for (unsigned i = 0; i < recorder.n_vcpus && !loaded; i++)
 		if (i != v->index && vcpu_get(i) && vcpu_get(i)->begun)
 			wait_for_start(vcpu_get(i));
+	/* a kernel that another one starts runs where that ended: that of a crash, on whichever vCPU panicked */
+	pthread_mutex_lock(&recorder.lock);
+	recorder.boot_thread = pthread_self();
+	recorder.boot_vcpu = v->index;
+	pthread_mutex_unlock(&recorder.lock);
 	watch_resumes(v, 0);
 	ns = guest_time(v);
 	boot_begin(ns, loaded ? BOOT_KEXEC : BOOT_RESET);

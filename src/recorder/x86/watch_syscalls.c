@@ -124,6 +124,7 @@ void watch_sysexit(unsigned cpu, void *data)
 	uint64_t target = registers_read(&v->regs, GUEST_RDX);
 
 	(void)data;
+	syscalls_returned(v);
 	PUT(v, EVENT_SYSCALL_RETURN, v->live->insns, target, guest_time(v), registers_read(&v->regs, GUEST_RAX));
 }
 
