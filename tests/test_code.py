@@ -15,7 +15,7 @@ import threading
 import pytest
 
 import decoder
-from guest import CHECK, Once, TOP, UPTO, WORK, initrd, is_older, libraries_of, numbers, once_a_run, qemu_args, record, run, unpack_disk, upto_json
+from guest import CHECK, Once, TOP, UPTO, WORK, initrd, is_older, kernel, libraries_of, numbers, once_a_run, qemu_args, record, run, unpack_disk, upto_json
 from places import Places
 
 GUESTS = os.path.join(TOP, "tests/guests")
@@ -315,6 +315,53 @@ def test_loaded():
     assert len(both) > 60 and all(ours[f] == theirs[f] for f in both), {f: (ours[f], theirs[f]) for f in both if ours[f] != theirs[f]}
     assert len(both) > 0.8 * (len(ours) - 1), set(ours) - both
     return f"{len(both)} of {len(ours) - 1} functions of libc"
+
+
+WORKER = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+static void *nothing(void *p) { return p; }
+int main(void)
+{
+	void *library = dlopen("/lib/libmany.so", RTLD_LAZY);
+	void (*chosen)(void);
+	pthread_t worker;
+
+	pthread_create(&worker, NULL, nothing, NULL);
+	pthread_join(worker, NULL);
+	/* what tells of its functions is in memory from now on */
+	for (int i = 0; i < 20000; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "function_of_many_%d", i);
+		dlsym(library, name);
+	}
+	chosen = (void (*)(void))dlsym(library, "function_of_many_15000");
+	for (int i = 0; i < 5; i++)
+		chosen();
+	return puts("done") < 0;
+}
+"""
+
+
+@pytest.mark.weight(4)
+def test_threads_that_end(tmp_path):
+    """A thread that ends takes nothing from its process: what its libraries offer is read out of memory when the last one ends."""
+    (tmp_path / "many.c").write_text("".join(f"void function_of_many_{i}(void) {{ __asm__ volatile(\"\" ::: \"memory\"); }}\n" for i in range(20000)))
+    (tmp_path / "worker.c").write_text(WORKER)
+    run("gcc", "-O1", "-shared", "-fPIC", "-o", tmp_path / "libmany.so", tmp_path / "many.c")
+    run("gcc", "-O1", "-o", tmp_path / "worker", tmp_path / "worker.c", "-pthread", "-ldl")
+    init = tmp_path / "init"
+    init.write_text("#!/bin/busybox sh\n/bin/worker\n/bin/busybox poweroff -f\n")
+    files = [*libraries_of(tmp_path / "worker"), f"{tmp_path / 'worker'}=/bin/worker", f"{tmp_path / 'libmany.so'}=/lib/libmany.so"]
+    run(os.path.join(TOP, "scripts/guest-initrd.sh"), kernel("6.12")[0], init, tmp_path / "image", *files)
+    args = qemu_args("6.12", str(tmp_path / "image"))
+    at = args.index("-initrd")
+    args[at:at + 2] = ["-machine", f"pc,initrd={args[at + 1]}"]  # where upto does not look
+    record(str(tmp_path / "t.upto"), args)
+    offered = calls_of(str(tmp_path / "t.upto"), "libmany.so")
+    assert offered.get("function_of_many_15000") == 5, offered
 
 
 # a function in a segment of data: no code, and nowhere in the code's part of the file, though that may begin with the first byte

@@ -243,6 +243,17 @@ static const struct {
 	{ "turns", 902, 1101 },
 };
 
+/* A power-off only stops the vCPUs then, and what runs them can reset the machine and let it go on. */
+static bool outlives_power_off(char *const *argv)
+{
+	const char *action = qemu_option(argv, "action");
+
+	for (char *const *word = argv; *word; word++)
+		if (is_option(*word, "no-shutdown"))
+			return true;
+	return action && strstr(action, "shutdown=pause");
+}
+
 static bool is_asked(const char *asked, const char *name)
 {
 	size_t n = strlen(name);
@@ -283,6 +294,8 @@ int qemu_inside(char *const *argv, const char *version, const char *asked, struc
 	for (size_t i = 0; i < sizeof insides / sizeof *insides; i++) {
 		bool known = !insides[i].first || (number >= insides[i].first && number <= insides[i].last);
 
+		if (!strcmp(insides[i].name, "shutdown") && outlives_power_off(argv))
+			known = false;
 		if (known && is_asked(asked, insides[i].name) && !(insides[i].alone && has_plugin(argv)))
 			buf_printf(ret, "%s%s", ret->len ? "," : "", insides[i].name);
 	}

@@ -109,6 +109,9 @@ void recording_tell_faults(const struct recording *rec, const struct stats *st, 
 		fprintf(stderr,
 			"upto: %s: cut short: %s; the %" PRIu64 " events before are whole, %" PRIu64 " were lost\n",
 			rec->output, strerror(st->write_error), st->events - st->lost, st->lost);
+	if (!st->write_error && st->lost)
+		fprintf(stderr, "upto: %s: %" PRIu64 " events are not in it: 'upto info' and 'upto check' tell of them\n",
+			rec->output, st->lost);
 	put_how_qemu_ended(killed_by, &how);
 	if (!st->write_error && !st->finished)
 		fprintf(stderr, "upto: %s: cut short: QEMU %.*s; what was written before is whole\n", rec->output,

@@ -28,6 +28,8 @@ static struct {
 	struct map known;     /* task_struct → enum told */
 	struct map named;     /* task_struct of a process → its pid, and a hash of the name that was told last */
 	struct map user_from; /* task_struct that does not run → where it left user code */
+	struct map spaces;    /* task_struct → mm_struct that it was told to have … */
+	struct map users;     /* … and of each of these how many tasks have it */
 } tasks = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void note(uint64_t task, enum task_change change)
@@ -37,6 +39,29 @@ static void note(uint64_t task, enum task_change change)
 		*map_put(&tasks.user_from, task, 0) = 0;
 	*map_put(&tasks.known, task, TOLD_NOTHING) = change == TASK_EXIT ? TOLD_EXITED : TOLD_LIVING;
 	pthread_mutex_unlock(&tasks.lock);
+}
+
+/* `fresh`: the address space is a new one, whatever was there before. Is the task, which exits, the last that has it? */
+static bool note_space(uint64_t task, uint64_t mm, bool exits, bool fresh)
+{
+	uint64_t *has, *users, before, now = exits ? 0 : mm;
+	bool last;
+
+	pthread_mutex_lock(&tasks.lock);
+	has = map_put(&tasks.spaces, task, 0);
+	before = *has;
+	*has = now;
+	users = before && before != now ? map_get(&tasks.users, before) : NULL;
+	if (users && *users)
+		--*users;
+	if (now && fresh)
+		*map_put(&tasks.users, now, 0) = 1;
+	else if (now && now != before)
+		++*map_put(&tasks.users, now, 0);
+	users = map_get(&tasks.users, mm);
+	last = !users || !*users;
+	pthread_mutex_unlock(&tasks.lock);
+	return last;
 }
 
 /* Has a process given itself another name than it had, by the record? As task_records_named() has it. */
@@ -66,7 +91,7 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 		.comm = comm, .exe = "",
 	};
 	struct buf out = { 0 };
-	bool renamed;
+	bool renamed, fresh, last;
 
 	if (!task)
 		return;
@@ -84,9 +109,12 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 	if ((change == TASK_EXEC || renamed) && waiting_exec(v, comm, record.exe, renamed))
 		record.ns = watch_clock(cpu); /* within the span that it begins */
 	note(task, change);
-	if (change == TASK_EXIT)
+	fresh = change == TASK_EXEC || (change == TASK_NEW && mm != structure_pointer(v, v->task, TASK_MM));
+	last = note_space(task, mm, change == TASK_EXIT, fresh);
+	/* a thread that ends leaves to the others what they have in memory */
+	if (change == TASK_EXIT && last)
 		loaded_exit(v, mm);
-	else if (change == TASK_EXEC || (change == TASK_NEW && mm != structure_pointer(v, v->task, TASK_MM)))
+	else if (fresh)
 		loaded_forget(mm);
 	task_record_put(&out, &record);
 	drain_put(CHUNK_TASKS, &out);
@@ -118,6 +146,8 @@ void tasks_forget(void)
 	map_free(&tasks.looked);
 	tasks.n_looks = 0;
 	map_free(&tasks.user_from);
+	map_free(&tasks.spaces);
+	map_free(&tasks.users);
 	pthread_mutex_unlock(&tasks.lock);
 }
 
