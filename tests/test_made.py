@@ -381,6 +381,10 @@ def test_deepest():
         [f"task 1 0 96 96 {IDLE} 0 5 5 0 idle"]
     found = upto_json("stack", "--deepest", "--json", make("deepest", lines), upto=UPTO_ASAN)
     assert found["deepest"] == {"frames": 2, "bytes": 0x1238, "of_bytes": 16384, "ns": 120}, found
+    # kernels with KASAN have larger ones; what is no size of one is not taken
+    for told, size in (32768, 32768), (8192, 16384), (40000, 16384):
+        large = upto_json("stack", "--deepest", "--json", make("deepest-large", [f"meta kernel_stack {told}", *lines]), upto=UPTO_ASAN)
+        assert large["deepest"]["of_bytes"] == size, large
     stack, = found["stacks"]
     assert (stack["pid"], [f["function"] for f in stack["frames"]][:2]) == (5, ["third", "second"]), stack
     none = upto_json("stack", "--deepest", "--pid", "5", "--json", make("deepest-none", [li for li in lines if li not in calls]), upto=UPTO_ASAN)

@@ -21,7 +21,7 @@ static inline bool same_stack(const struct replay *r, uint64_t a, uint64_t b)
 	if (addr_is_kernel(a) != addr_is_kernel(b))
 		return false;
 	if (addr_is_kernel(a))
-		return (a ^ b) < r->reader->arch->kernel_stack;
+		return (a ^ b) < r->reader->kernel_stack;
 	return (a > b ? a - b : b - a) < USER_STACK;
 }
 

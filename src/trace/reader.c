@@ -236,6 +236,10 @@ static int find_arch(struct reader *r, struct error *err)
 
 	/* one that was cut short before META came has nothing that depends on it */
 	r->arch = arch_find(name ? name : "x86_64");
+	if (r->arch)
+		r->kernel_stack = meta_get_u64(&r->meta, "kernel_stack", r->arch->kernel_stack);
+	if (r->arch && (r->kernel_stack < r->arch->kernel_stack || r->kernel_stack & (r->kernel_stack - 1)))
+		r->kernel_stack = r->arch->kernel_stack;
 	return r->arch ? 0 : error_set(err, "%s: its guest's CPU, %s, is none that this upto knows", r->path, name);
 }
 

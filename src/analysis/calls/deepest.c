@@ -84,7 +84,7 @@ static int replay(const struct session *session, struct deepest_run *run, struct
 	const struct arch *arch = session->reader->arch;
 
 	*run = (struct deepest_run){
-		.size = arch->kernel_stack, .switches = names_find(session->names, arch->switch_function),
+		.size = session->reader->kernel_stack, .switches = names_find(session->names, arch->switch_function),
 	};
 	run->threads = xcalloc(stacks_count(session), sizeof *run->threads);
 	return stacks_replay(ret, session, NULL, UINT64_MAX, &visitor, run, err);

@@ -200,7 +200,7 @@ int check_stacks(const struct reader *r, const struct names *names, struct check
 {
 	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend, .run = run };
 	struct check_stacks_run v = { .dead = names_find(names, "do_task_dead"), .flow.reader = r,
-				      .breakpoint = r->arch->breakpoint, .kernel_stack = r->arch->kernel_stack };
+				      .breakpoint = r->arch->breakpoint, .kernel_stack = r->kernel_stack };
 	struct threads threads;
 	const struct session session = { .reader = r, .names = names, .threads = &threads };
 	cleanup_free bool *thunks = reader_lacks(r, "thunks") ? names_thunks(names) : NULL;

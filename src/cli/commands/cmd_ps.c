@@ -40,7 +40,7 @@ static int show_stacks(const struct args *args, const struct trace_arg *t, const
 	int r = deepest_of_each(&t->session, &each, err);
 
 	if (r == 0) {
-		stack_watch_table_init(&table, &t->names, &t->threads, each, t->reader->arch->kernel_stack, of);
+		stack_watch_table_init(&table, &t->names, &t->threads, each, t->reader->kernel_stack, of);
 		view.table = &table;
 		r = view_print(&view, args, err);
 		table_deinit(&table);

@@ -93,7 +93,7 @@ static bool is_asked(const struct stack *stack, const bool *asked, bool running)
 static void print_deepest(const struct trace_arg *t, const struct deepest *d)
 {
 	printf("# deepest kernel stack: %zu frames, %" PRIu64 " of %" PRIu64 " bytes, at %" PRIu64 ".%09" PRIu64 " s\n",
-	       d->frames, d->bytes, t->reader->arch->kernel_stack, d->ns / 1000000000, d->ns % 1000000000);
+	       d->frames, d->bytes, t->reader->kernel_stack, d->ns / 1000000000, d->ns % 1000000000);
 }
 
 static void put_deepest_json(struct json *j, const struct trace_arg *t, const struct deepest *d)
@@ -101,7 +101,7 @@ static void put_deepest_json(struct json *j, const struct trace_arg *t, const st
 	json_object(j, "deepest");
 	json_number(j, "frames", d->frames);
 	json_number(j, "bytes", d->bytes);
-	json_number(j, "of_bytes", t->reader->arch->kernel_stack);
+	json_number(j, "of_bytes", t->reader->kernel_stack);
 	json_number(j, "ns", d->ns);
 	json_close(j);
 }

@@ -82,6 +82,10 @@ static void tell_kernel(struct buf *lines)
 	snprintf(recorder.stats->no_names, sizeof recorder.stats->no_names, "%s", k->no_names ? k->no_names : "");
 	recorder.stats->kernel = 1;
 	boot_put_layout(&k->layout, lines);
+	/* arch/x86/include/asm/page_64_types.h: KASAN_STACK_ORDER */
+	recorder.kernel_stack = recorder.cpu->arch->kernel_stack << (kernel_function_named(k, "kasan_check_range") != 0);
+	if (recorder.kernel_stack != recorder.cpu->arch->kernel_stack)
+		meta_put_u64(lines, "kernel_stack", recorder.kernel_stack);
 	buf_printf(lines, "%s=0x%" PRIx64 "\n", boot_meta_key("slide"), k->slide);
 	buf_free(&lacks);
 }

@@ -186,7 +186,7 @@ static void tell_log(struct census *c)
 /* The task on whose kernel stack that is; 0: it is on none's, as an interrupt's is. */
 static uint64_t task_on_stack(struct vcpu *v, uint64_t sp)
 {
-	const uint64_t size = recorder.cpu->arch->kernel_stack;
+	const uint64_t size = recorder.kernel_stack;
 	uint64_t task, stack;
 
 	for (size_t at = 0; at + sizeof task <= threads.len; at += sizeof task) {
