@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from guest import UPTO, WORK, initrd, once_a_run, peak_mb, qemu_args, record, run, upto_json
+from guest import UPTO, WORK, check, initrd, once_a_run, peak_mb, qemu_args, record, run, upto_json
 
 MEMORY_BOUND_MB = 256
 
@@ -94,3 +94,17 @@ def test_start():
     assert halted <= info["halted_ns"] <= halted + sum(info["duration_ns"] - ns for ns in since.values()), (halted, info)
     run(UPTO, "check", trace)
     return f"CPU 1 was halted for {halted / 1e9:.3f} s"
+
+
+@pytest.mark.weight(8)
+def test_values_in_turns(tmp_path):
+    """Two vCPUs that take turns by -icount: QEMU's clock cannot be read amid a block, where events and probes are."""
+    trace = str(tmp_path / "turns.upto")
+    args = qemu_args("6.12", initrd("6.12", "brief"), smp=2)
+    record(trace, args, "--deterministic", "--event", "sched:sched_switch", "--probe", "vfs_open rsi=%si", "--args", "vfs_open")
+    check(trace)
+    events = upto_json("events", "--json", trace)["events"]
+    assert len({e["event"] for e in events}) == 2 and {e["cpu"] for e in events} == {0, 1}, len(events)
+    assert all(a["ns"] <= b["ns"] for a, b in zip(events, events[1:]))
+    switches = sum(f["calls"] for f in upto_json("top", "--json", "-n", "0", trace, "__switch_to_asm")["functions"])
+    assert switches == sum(e["event"] == "sched_switch" for e in events) > 500, switches

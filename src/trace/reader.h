@@ -50,7 +50,7 @@ struct reader {
 	struct chunk *chunks;    /* all whole chunks, in file order */
 	size_t n_chunks, chunks_cap;
 	const struct arch *arch; /* of the guest */
-	uint64_t kernel_stack;   /* bytes of a task's kernel stack, and its alignment: as META tells, or the CPU's usual */
+	uint64_t kernel_stack;   /* bytes of a task's, and its alignment: as META tells, or as usual on that CPU */
 	struct meta meta;        /* of all META chunks and END */
 	struct boots boots;      /* as META tells of them */
 	struct sites sites;

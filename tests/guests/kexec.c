@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Starts another kernel: kexec KERNEL INITRAMFS COMMAND-LINE. With -p before them: it starts when this one crashes, as it then does on CPU 1. */
+/*
+ * Starts another kernel: kexec KERNEL INITRAMFS COMMAND-LINE. With -p before them, it starts when this one crashes, as
+ * it then does on CPU 1.
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/kexec.h>

@@ -41,7 +41,7 @@ static void note(uint64_t task, enum task_change change)
 	pthread_mutex_unlock(&tasks.lock);
 }
 
-/* `fresh`: the address space is a new one, whatever was there before. Is the task, which exits, the last that has it? */
+/* `fresh`: the address space is a new one. Is the task, which exits, the last that has it? */
 static bool note_space(uint64_t task, uint64_t mm, bool exits, bool fresh)
 {
 	uint64_t *has, *users, before, now = exits ? 0 : mm;

@@ -26,6 +26,13 @@ uint64_t guest_time(const struct vcpu *v)
 	return recorder.counts_time ? recorder.time_ahead + counted(v->live->insns) : read_clock();
 }
 
+uint64_t guest_time_within(const struct vcpu *v)
+{
+	if (recorder.cuts_blocks && !recorder.counts_time)
+		return __atomic_load_n(&recorder.latest_ns, __ATOMIC_RELAXED);
+	return guest_time(v);
+}
+
 bool guest_time_goes_on(void)
 {
 	/* what another vCPU reads meanwhile is later than both */

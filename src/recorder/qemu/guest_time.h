@@ -32,6 +32,12 @@ void guest_time_resumed(const struct vcpu *v, uint64_t uncounted);
 void guest_time_begins(const struct vcpu *v, uint64_t uncounted);
 
 /*
+ * The same amid a block, where QEMU ends when its clock of -icount is read: then that which was read last. Readers of
+ * the trace have the time by the instructions.
+ */
+uint64_t guest_time_within(const struct vcpu *v);
+
+/*
  * Has QEMU's clock been put back, or forward while vCPUs stood, as only a snapshot does that is loaded while the guest
  * runs? Then guest time goes on where it was. While no vCPU executes.
  */

@@ -6,17 +6,12 @@
 #include "recorder/spans/waiting.h"
 #include "watch_put.h"
 
-/*
- * `counts`: it does as a start condition, also where it is not kept beside events. `uncounted`: instructions of the
- * block that are yet to run, of which the counter knows already.
- */
-static void put_fact_at(struct vcpu *v, const struct hook *hook, struct fact *fact, bool counts, uint64_t uncounted)
+/* It has its time. `counts`: it does as a start condition, also where it is not kept beside events. */
+static void put_timed(struct vcpu *v, struct fact *fact, bool counts)
 {
 	struct buf out = { 0 };
 
 	fact->cpu = v->index;
-	fact->insns = v->live->insns - uncounted;
-	fact->ns = hook->has_clock ? watch_clock(v->index) : guest_time(v);
 	fact->task = v->task;
 	fact_put(&out, fact);
 	if (counts)
@@ -28,7 +23,9 @@ static void put_fact_at(struct vcpu *v, const struct hook *hook, struct fact *fa
 
 static void put_fact(struct vcpu *v, const struct hook *hook, struct fact *fact, bool counts)
 {
-	put_fact_at(v, hook, fact, counts, 0);
+	fact->insns = v->live->insns;
+	fact->ns = hook->has_clock ? watch_clock(v->index) : guest_time(v);
+	put_timed(v, fact, counts);
 }
 
 void watch_tell(struct vcpu *v, struct fact *fact)
@@ -49,7 +46,9 @@ static void count_fact(struct vcpu *v, enum fact_kind kind, uint64_t begun)
 
 void watch_tell_within(struct vcpu *v, struct fact *fact, uint64_t uncounted)
 {
-	put_fact_at(v, &(struct hook){ .kind = fact->kind }, fact, false, uncounted);
+	fact->insns = v->live->insns - uncounted;
+	fact->ns = guest_time_within(v);
+	put_timed(v, fact, false);
 }
 
 void watch_fact(unsigned cpu, void *data)
