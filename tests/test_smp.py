@@ -107,4 +107,4 @@ def test_values_in_turns(tmp_path):
     assert len({e["event"] for e in events}) == 2 and {e["cpu"] for e in events} == {0, 1}, len(events)
     assert all(a["ns"] <= b["ns"] for a, b in zip(events, events[1:]))
     switches = sum(f["calls"] for f in upto_json("top", "--json", "-n", "0", trace, "__switch_to_asm")["functions"])
-    assert switches == sum(e["event"] == "sched_switch" for e in events) > 500, switches
+    assert switches == sum(e["event"] == "sched:sched_switch" for e in events) > 500, switches
