@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from guest import CHECK, UPTO, UPTO_ASAN, WORK, check, initrd, once_a_run, qemu_args, record, run, upto_json
+from guest import CHECK, TOP, UPTO, UPTO_ASAN, WORK, check, initrd, kernel, module, once_a_run, qemu_args, record, run, upto_json
 from test_abi import program
 from test_sources import multiboot, other_args
 
@@ -349,3 +349,30 @@ def test_interpreter():
     p = run(os.path.join(CHECK, "tests/interpreter_native"), "3000", str(int.from_bytes(os.urandom(4), "little")), check=False)
     assert p.returncode == 0, p.stdout.decode()
     return p.stdout.decode().strip()
+
+
+PASSES = """
+#include <linux/module.h>
+#include <trace/events/power.h>
+static int __init passes_init(void)
+{
+	for (int i = 0; i < 5; i++)
+		trace_suspend_resume("passes", i, i & 1);
+	return 0;
+}
+module_init(passes_init);
+MODULE_LICENSE("GPL");
+"""
+
+
+@pytest.mark.weight(3)
+def test_in_modules(tmp_path):
+    """A tracepoint of the kernel's that code of a module passes, which has a jump label of its own."""
+    (tmp_path / "passes.c").write_text(PASSES)
+    (tmp_path / "init").write_text("#!/bin/busybox sh\n/bin/busybox insmod /passes.ko\n/bin/busybox poweroff -f\n")
+    passes = module("6.12", "passes", str(tmp_path / "passes.c"))
+    run(os.path.join(TOP, "scripts/guest-initrd.sh"), kernel("6.12")[0], tmp_path / "init", tmp_path / "image", f"{passes}=/passes.ko")
+    record(str(tmp_path / "t.upto"), qemu_args("6.12", str(tmp_path / "image")), "--event", "power:suspend_resume")
+    events = [e["args"] for e in upto_json("events", "--json", tmp_path / "t.upto")["events"]]
+    # the text is the module's own
+    assert [(e["val"], e["start"]) for e in events if int(e["action"], 16) >= 0xffffffffc0000000] == [(i, i & 1) for i in range(5)], events

@@ -70,6 +70,7 @@ static struct {
 	size_t first;     /* the first event of this kernel */
 	struct map at;    /* address of a jump label → its number + 1 */
 	struct map calls; /* struct trace_event_call → number of its event + 1 */
+	struct map keys;  /* static_key of a tracepoint of the kernel itself → likewise */
 	struct event_enums enums;
 	uint64_t reserve, commit, context; /* where these functions of the kernel begin; 0: it has none */
 	uint64_t logs[2];                  /* those that write to its log; likewise */
@@ -153,7 +154,7 @@ static void add_label(const struct label *label)
 	__atomic_store_n(&chosen.events[label->event].labels, (uint32_t)chosen.n_labels, __ATOMIC_RELEASE);
 }
 
-/* The jump labels that stand for the tracepoints with these keys. */
+/* The jump labels that stand for the tracepoints with these keys, or with the kernel's own, which modules pass, too. */
 static void add_labels(struct vcpu *v, uint64_t table, uint64_t bytes, const struct map *keys)
 {
 	struct buf raw = { 0 };
@@ -162,9 +163,12 @@ static void add_labels(struct vcpu *v, uint64_t table, uint64_t bytes, const str
 	for (size_t at = 0; at + sizeof(struct jump_entry) <= raw.len; at += sizeof(struct jump_entry)) {
 		struct jump_entry entry;
 		const uint64_t *event;
+		uint64_t key;
 
 		memcpy(&entry, raw.data + at, sizeof entry);
-		event = map_get(keys, table + at + 8 + ((uint64_t)entry.key & ~UINT64_C(3)));
+		key = table + at + 8 + ((uint64_t)entry.key & ~UINT64_C(3));
+		event = map_get(keys, key);
+		event = event ? event : map_get(&chosen.keys, key);
 		if (event)
 			add_label(&(struct label){ .code = table + at + (uint64_t)(int64_t)entry.code,
 						   .target = table + at + 4 + (uint64_t)(int64_t)entry.target,
@@ -195,9 +199,10 @@ struct tables {
 	} events, enums, tracepoints, jumps;
 };
 
-static void add_tables(struct vcpu *v, const struct tables *t, struct buf *lines)
+/* `keys` gets those of the tracepoints. */
+static void add_tables(struct vcpu *v, const struct tables *t, struct map *keys, struct buf *lines)
 {
-	struct map tracepoints = { 0 }, keys = { 0 };
+	struct map tracepoints = { 0 };
 	struct buf calls = { 0 };
 
 	find_tracepoints(v, t->tracepoints.at, t->tracepoints.bytes, &tracepoints);
@@ -207,12 +212,11 @@ static void add_tables(struct vcpu *v, const struct tables *t, struct buf *lines
 		uint64_t call;
 
 		memcpy(&call, calls.data + at, sizeof call);
-		add_event(v, call, map_get(&tracepoints, structure_pointer(v, call, EVENT_TRACEPOINT)), &keys, lines);
+		add_event(v, call, map_get(&tracepoints, structure_pointer(v, call, EVENT_TRACEPOINT)), keys, lines);
 	}
-	add_labels(v, t->jumps.at, t->jumps.bytes, &keys);
+	add_labels(v, t->jumps.at, t->jumps.bytes, keys);
 	buf_free(&calls);
 	map_free(&tracepoints);
-	map_free(&keys);
 }
 
 static bool structures_are_known(void)
@@ -235,6 +239,7 @@ void trace_events_found(struct vcpu *v, struct buf *lines)
 	chosen.first = chosen.n_events;
 	map_free(&chosen.at);
 	map_free(&chosen.calls);
+	map_free(&chosen.keys);
 	event_enums_deinit(&chosen.enums);
 	event_strings_tell(v, data[DATA_EVENT_STRINGS], data[DATA_EVENT_STRINGS_END], lines);
 	chosen.reserve = kernel_function_named(k, "trace_event_buffer_reserve");
@@ -250,7 +255,7 @@ void trace_events_found(struct vcpu *v, struct buf *lines)
 			.tracepoints = { data[DATA_TRACEPOINTS], data[DATA_TRACEPOINTS_END] - data[DATA_TRACEPOINTS] },
 			.jumps = { data[DATA_JUMPS], data[DATA_JUMPS_END] - data[DATA_JUMPS] },
 		},
-		lines);
+		&chosen.keys, lines);
 }
 
 static uint64_t module_count(struct vcpu *v, uint64_t module, enum member member, unsigned size)
@@ -260,6 +265,7 @@ static uint64_t module_count(struct vcpu *v, uint64_t module, enum member member
 
 void trace_events_module(struct vcpu *v, uint64_t module)
 {
+	struct map keys = { 0 };
 	struct buf lines = { 0 };
 
 	if (!chosen.list || !chosen.commit || guest_is_narrow())
@@ -276,8 +282,9 @@ void trace_events_module(struct vcpu *v, uint64_t module)
 			   .jumps = { structure_pointer(v, module, MODULE_JUMPS),
 				      module_count(v, module, MODULE_N_JUMPS, sizeof(struct jump_entry)) },
 		   },
-		   &lines);
+		   &keys, &lines);
 	pthread_mutex_unlock(&recorder.lock);
+	map_free(&keys);
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
