@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "ring.h"
 
 #include <errno.h>
@@ -6,25 +9,106 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-static void write_all(struct file *f, struct iovec *parts, int n)
+struct own_file own_file_of(int fd)
 {
-	while (n && !f->failed) {
-		ssize_t done = writev(f->fd, parts, n);
+	struct own_file o = { .fd = fd };
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return (struct own_file){ .fd = -1 };
+	o.device = st.st_dev;
+	o.inode = st.st_ino;
+	return o;
+}
+
+int own_file_is(const struct own_file *o, int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == o->device && st.st_ino == o->inode;
+}
+
+static void own_file_close(const struct own_file *o)
+{
+	if (own_file_is(o, o->fd))
+		close(o->fd);
+}
+
+/* Low numbers are the program's, which closes what it does not know there, and has others take its place (dup2(2)). */
+static struct own_file keep(int fd)
+{
+	static const int from[] = { 1000, 200, 40 };
+	int up = -1;
+
+	for (unsigned i = 0; up < 0 && i < sizeof from / sizeof *from; i++)
+		up = fcntl(fd, F_DUPFD_CLOEXEC, from[i]);
+	if (up >= 0)
+		close(fd);
+	return own_file_of(up >= 0 ? up : fd);
+}
+
+/* The program has closed it, but it is there still. Else -1, with errno. */
+static int open_again(const struct own_file *o, const char *path, int flags)
+{
+	int fd = open(path, flags | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	if (!own_file_is(o, fd)) {
+		close(fd);
+		errno = ESTALE;
+		return -1;
+	}
+	return keep(fd).fd;
+}
+
+int file_ring_fd(const struct file *f)
+{
+	return own_file_is(&f->ring, f->ring.fd) ? f->ring.fd : open_again(&f->ring, f->ring_path, O_RDWR);
+}
+
+/* 0, or errno; *parts and *n are what was not written. */
+static int write_all(int fd, struct iovec **parts, int *n)
+{
+	while (*n) {
+		ssize_t done = writev(fd, *parts, *n);
 
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0)
-			f->failed = errno;
-		for (; n && done >= (ssize_t)parts->iov_len; parts++, n--)
-			done -= (ssize_t)parts->iov_len;
-		if (n && done > 0) {
-			parts->iov_base = (char *)parts->iov_base + done;
-			parts->iov_len -= (size_t)done;
+			return errno;
+		for (; *n && done >= (ssize_t)(*parts)->iov_len; ++*parts, --*n)
+			done -= (ssize_t)(*parts)->iov_len;
+		if (*n && done > 0) {
+			(*parts)->iov_base = (char *)(*parts)->iov_base + done;
+			(*parts)->iov_len -= (size_t)done;
 		}
 	}
+	return 0;
+}
+
+/* What has our file's number may be the program's own by now, into which nothing may be written. */
+static void write_own(struct file *f, struct iovec *parts, int n)
+{
+	int error = f->failed ? 0 : EBADF;
+
+	while (error == EBADF) {
+		if (!own_file_is(&f->own, f->own.fd))
+			f->own.fd = open_again(&f->own, f->whole_path, O_WRONLY | O_APPEND);
+		if (f->own.fd < 0) {
+			f->failed = errno;
+			return;
+		}
+		error = write_all(f->own.fd, &parts, &n);
+		if (error == EBADF) /* it was closed just now */
+			f->own.fd = -1;
+	}
+	if (error)
+		f->failed = error;
 }
 
 void file_put(struct file *f, enum calls_block_kind kind, const void *head, size_t head_bytes, const void *more,
@@ -42,7 +126,7 @@ void file_put(struct file *f, enum calls_block_kind kind, const void *head, size
 		{ (void *)more, more_bytes },
 	};
 
-	write_all(f, parts, 3);
+	write_own(f, parts, 3);
 }
 
 /* The program's own name, without its folders. */
@@ -76,15 +160,31 @@ static void put_path(char *out, size_t size, unsigned again)
 		snprintf(out, size, "%s%s.%d%s.upto", n ? asked : "", name, (int)getpid(), count);
 }
 
+/* Where it is whatever folder the program goes to. */
+static void put_whole_paths(struct file *f)
+{
+	char folder[4096];
+
+	if (*f->path != '/' && getcwd(folder, sizeof folder))
+		snprintf(f->whole_path, sizeof f->whole_path, "%s/%s", folder, f->path);
+	else
+		snprintf(f->whole_path, sizeof f->whole_path, "%s", f->path);
+	snprintf(f->ring_path, sizeof f->ring_path, "%s.ring", f->whole_path);
+}
+
 static int open_new(struct file *f)
 {
 	enum { TRIES = 1000 };
+	int fd;
 
 	for (unsigned i = 0; i < TRIES; i++) {
 		put_path(f->path, sizeof f->path - sizeof ".ring", i);
-		f->fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-		if (f->fd >= 0)
+		fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+		if (fd >= 0) {
+			f->own = keep(fd);
+			put_whole_paths(f);
 			return 0;
+		}
 		if (errno != EEXIST)
 			return errno;
 	}
@@ -114,12 +214,13 @@ static void put_info(struct file *f)
 static void tell_path(const struct file *f)
 {
 	const char *list = getenv("UPTO_FILES");
-	int fd = list ? open(list, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+	struct iovec path = { (void *)f->path, strlen(f->path) + 1 }, *parts = &path;
+	int fd = list ? open(list, O_WRONLY | O_APPEND | O_CLOEXEC) : -1, n = 1;
 
 	if (fd < 0)
 		return;
 	/* without it, they do not know of this file */
-	write_all(&(struct file){ .fd = fd }, &(struct iovec){ (void *)f->path, strlen(f->path) + 1 }, 1);
+	write_all(fd, &parts, &n);
 	close(fd);
 }
 
@@ -131,36 +232,39 @@ int file_open(struct file *f)
 		.address_size = sizeof(void *),
 		.pid = (uint32_t)getpid(),
 	};
-	char ring[4096 + 8];
-	int failed;
+	int failed, fd;
 
-	*f = (struct file){ .ring_fd = -1 };
+	*f = (struct file){ .own = { .fd = -1 }, .ring = { .fd = -1 } };
 	failed = open_new(f);
 	if (failed)
 		return failed;
 	tell_path(f);
 	memcpy(header.magic, CALLS_MAGIC, sizeof header.magic);
-	write_all(f, &(struct iovec){ &header, sizeof header }, 1);
+	write_own(f, &(struct iovec){ &header, sizeof header }, 1);
 	put_info(f);
-	snprintf(ring, sizeof ring, "%s.ring", f->path);
-	f->ring_fd = open(ring, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (f->ring_fd < 0)
+	fd = open(f->ring_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
 		return errno;
+	f->ring = keep(fd);
 	return f->failed;
+}
+
+void file_close(struct file *f)
+{
+	own_file_close(&f->ring);
+	own_file_close(&f->own);
 }
 
 void file_end(struct file *f)
 {
-	char ring[4096 + 8], lines[256];
+	char lines[256];
 	size_t n = steering_info(lines, sizeof lines, 1);
 
-	snprintf(ring, sizeof ring, "%s.ring", f->path);
 	if (n)
 		file_put(f, CALLS_INFO, lines, n, NULL, 0);
 	file_put(f, CALLS_END, NULL, 0, NULL, 0);
 	/* what could not be written is in the ring file still */
 	if (!f->failed)
-		unlink(ring);
-	close(f->ring_fd);
-	close(f->fd);
+		unlink(f->ring_path);
+	file_close(f);
 }

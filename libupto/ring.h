@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "calls_file.h"
@@ -129,17 +130,37 @@ HIDDEN void modules_forget(void);
 
 /* file.c: blocks, written to the program's file */
 
+/*
+ * Which file it is that a number was opened for. The program may close any number, and have another file there: so it
+ * is held against this before each use.
+ */
+struct own_file {
+	int fd; /* -1: none */
+	dev_t device;
+	ino_t inode;
+};
+
+HIDDEN struct own_file own_file_of(int fd);
+/* Is it that file which the number stands for? */
+HIDDEN int own_file_is(const struct own_file *o, int fd);
+
+enum { FILE_PATH = 4096 };
+
 struct file {
-	int fd, ring_fd;
+	struct own_file own, ring;
 	uint32_t number;
 	int failed; /* errno; 0: all was written */
-	char path[4096];
+	char path[FILE_PATH];
+	char whole_path[2 * FILE_PATH], ring_path[2 * FILE_PATH + 8]; /* from the root on */
 };
 
 /* Open it, and its ring file, by what the environment says. 0, or errno. */
 HIDDEN int file_open(struct file *f);
 HIDDEN void file_put(struct file *f, enum calls_block_kind kind, const void *head, size_t head_bytes, const void *more,
 		     size_t more_bytes);
+/* The ring file; if it is not f->ring.fd, it is to be closed. -1: it is not there any more. For any thread. */
+HIDDEN int file_ring_fd(const struct file *f);
+HIDDEN void file_close(struct file *f);
 /* The program's end: the ring file is not needed any more. */
 HIDDEN void file_end(struct file *f);
 

@@ -53,6 +53,7 @@ struct mark {
 
 static struct {
 	struct file file;
+	struct own_file complaints; /* standard error, as the program was given it */
 	struct calls_ring *rings[RINGS_MAX];
 	uint32_t n_rings; /* slots that were taken, ever */
 	uint32_t n_threads;
@@ -75,6 +76,18 @@ static size_t ring_bytes(void)
 	return (bytes + CALLS_RING_UNIT - 1) / CALLS_RING_UNIT * CALLS_RING_UNIT;
 }
 
+static struct calls_ring *map_slot(uint32_t n)
+{
+	int fd = file_ring_fd(&writer.file);
+	struct calls_ring *r = MAP_FAILED;
+
+	if (fd >= 0 && pwrite(fd, "", 1, (off_t)((n + 1) * ring_bytes() - 1)) == 1)
+		r = mmap(NULL, ring_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(n * ring_bytes()));
+	if (fd >= 0 && fd != writer.file.ring.fd)
+		close(fd);
+	return r == MAP_FAILED ? NULL : r;
+}
+
 /* A slot whose thread has ended and is written, or a new one. */
 static struct calls_ring *take_slot(void)
 {
@@ -91,11 +104,8 @@ static struct calls_ring *take_slot(void)
 	if (n >= RINGS_MAX)
 		return NULL;
 	n = __atomic_fetch_add(&writer.n_rings, 1, __ATOMIC_ACQ_REL);
-	if (n >= RINGS_MAX || pwrite(writer.file.ring_fd, "", 1, (off_t)((n + 1) * ring_bytes() - 1)) != 1)
-		return NULL;
-	r = mmap(NULL, ring_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, writer.file.ring_fd,
-		 (off_t)(n * ring_bytes()));
-	if (r == MAP_FAILED)
+	r = n < RINGS_MAX ? map_slot(n) : NULL;
+	if (!r)
 		return NULL;
 	r->records = writer.records;
 	r->limit = writer.records - MARGIN;
@@ -530,8 +540,7 @@ static void in_child(void)
 	memset(writer.kept, 0, sizeof writer.kept);
 	memset(writer.marks, 0, sizeof writer.marks);
 	writer.n_rings = writer.n_threads = 0;
-	close(writer.file.fd);
-	close(writer.file.ring_fd);
+	file_close(&writer.file);
 	modules_forget();
 	shared.armed = 0;
 	begin();
@@ -553,7 +562,7 @@ static __attribute__((destructor(101))) void unload(void)
 	__atomic_store_n(&writer.runs, 0, __ATOMIC_RELEASE);
 	put_clock();
 	file_end(&writer.file);
-	if (writer.file.failed)
+	if (writer.file.failed && own_file_is(&writer.complaints, STDERR_FILENO))
 		fprintf(stderr, "libupto: %s: %s; what was not written is in %s.ring\n", writer.file.path,
 			strerror(writer.file.failed), writer.file.path);
 }
@@ -587,6 +596,7 @@ static __attribute__((constructor(101))) void load(void)
 	if (!is_called())
 		return;
 	shared.by_clock = !counter_is_good();
+	writer.complaints = own_file_of(STDERR_FILENO);
 	if (pthread_key_create(&writer.key, thread_ends))
 		return;
 	pthread_atfork(NULL, NULL, in_child);

@@ -393,6 +393,22 @@ def test_sanitized(tmp_path):
             assert p.returncode == 0 and not p.stderr, p.stderr.decode()
 
 
+@pytest.mark.parametrize("how", ["close", "over", "gone"])
+def test_closed(how, tmp_path):
+    """A program that closes all descriptors, or puts its own in their place: its files are its own, and what is recorded goes on if it can."""
+    os.makedirs(tmp_path / "files/folder")
+    own = tmp_path / "own"
+    if how == "gone":
+        env = {**os.environ, "LD_PRELOAD": os.path.join(RELEASE, "libupto/libupto.so"), "UPTO_OUT": "calls.upto"}
+        run(program("daemon"), how, own, "folder", cwd=tmp_path / "files", env=env)
+        assert os.listdir(tmp_path / "files") == ["folder"] and not os.listdir(tmp_path / "files/folder")
+    else:
+        file, = execute(tmp_path / "files", program("daemon"), how, own, "folder")[0]
+        assert calls_of(file) == {"main": 1, "before": 20000, "after": 20000 + 20, "work": 20}, calls_of(file)
+        assert upto_json("info", "--json", file)["lost"] == 0 and not os.path.exists(file + ".ring")
+    assert own.read_bytes() == b"its own\n"
+
+
 def test_overflow(tmp_path):
     """Where the buffer is full, calls are waited for; with --drop they are lost, counted, and no stack is wrong."""
     file, = execute(tmp_path / "waits", program("nasty"), "threads", options=["--buffer", "1k"])[0]
