@@ -8,6 +8,8 @@
 
 #include "ring.h"
 
+#include <errno.h>
+
 static __thread struct calls_ring *ring __attribute__((tls_model("initial-exec")));
 static __thread int busy __attribute__((tls_model("initial-exec"))); /* in here: nothing is recorded */
 static __thread unsigned run __attribute__((tls_model("initial-exec"))); /* of the thread's last event */
@@ -113,8 +115,7 @@ static int steer(uint64_t function, uint64_t stack)
 	return 1;
 }
 
-/* What happens seldom. It is apart so that record() needs no room on the stack for calls, which would cost a third. */
-static __attribute__((noinline, cold)) int record_slowly(uint64_t function, uint64_t stack)
+static int record_asking(uint64_t function, uint64_t stack)
 {
 	struct calls_ring *r;
 
@@ -127,6 +128,18 @@ static __attribute__((noinline, cold)) int record_slowly(uint64_t function, uint
 		return 0;
 	put(r, function, stack, ticks_now);
 	return 1;
+}
+
+/*
+ * What happens seldom. It is apart so that record() needs no room on the stack for calls, which would cost a third. The
+ * program may look at its errno behind any call.
+ */
+static __attribute__((noinline, cold)) int record_slowly(uint64_t function, uint64_t stack)
+{
+	int error = errno, done = record_asking(function, stack);
+
+	errno = error;
+	return done;
 }
 
 static inline __attribute__((always_inline)) void record(uint64_t function, uint64_t stack)
@@ -205,11 +218,14 @@ EXPORTED void upto_stop(void)
 
 EXPORTED void upto_mark(const char *text)
 {
-	if (!shared.armed || busy || (!ring && !first_event()))
-		return;
-	busy = 1;
-	mark_put(ring, text);
-	busy = 0;
+	int error = errno;
+
+	if (shared.armed && !busy && (ring || first_event())) {
+		busy = 1;
+		mark_put(ring, text);
+		busy = 0;
+	}
+	errno = error;
 }
 
 HIDDEN void hooks_forget(void)

@@ -38,7 +38,6 @@ int profile_caught(uint64_t to)
 #else
 
 #include <cpuid.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -237,7 +236,6 @@ HIDDEN void profile_enter_slowly(uint64_t function, uint64_t slot);
 HIDDEN void profile_enter_slowly(uint64_t function, uint64_t slot)
 {
 	struct call *before = AT(slot) == RETURNED_TO ? find(slot) : NULL;
-	int error = errno;
 
 	if (unseen && slot > unseen) {
 		event(CALLS_RECORD_EXIT, (slot + 1) | CALLS_RECORD_FRAME);
@@ -251,7 +249,6 @@ HIDDEN void profile_enter_slowly(uint64_t function, uint64_t slot)
 	} else if (event(function, stack_of(slot))) {
 		replace(slot, function);
 	}
-	errno = error;
 }
 
 struct way_back {
@@ -277,10 +274,7 @@ HIDDEN struct way_back profile_leave(uint64_t slot)
 HIDDEN void profile_leave_slowly(uint64_t function, uint64_t slot);
 HIDDEN void profile_leave_slowly(uint64_t function, uint64_t slot)
 {
-	int error = errno;
-
 	event(function | CALLS_RECORD_EXIT, stack_of(slot));
-	errno = error;
 }
 
 /* Calls of this stack from there on that were replaced, or put back. */

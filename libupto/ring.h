@@ -75,7 +75,7 @@ EXPORTED void __cyg_profile_func_exit(void *function, void *site);
 enum { EVENT_NONE, EVENT_DONE, EVENT_SLOW };
 /* Record an event now, if nothing needs to be asked; EVENT_SLOW: event() is to be called. Uses no vectors' registers. */
 HIDDEN int event_quick(uint64_t function, uint64_t stack);
-/* Record it now. 0: it was not. */
+/* Record it now. 0: it was not. errno stays as it is. */
 HIDDEN int event(uint64_t function, uint64_t stack);
 
 /* What was stopped is recorded again. */

@@ -9,6 +9,7 @@
 #include "ring.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -525,7 +526,7 @@ static void begin(void)
 /* A child has its parent's memory, but nothing of its own was recorded yet: it gets a file of its own. */
 static void in_child(void)
 {
-	int armed = shared.armed;
+	int armed = shared.armed, error = errno;
 
 	hooks_forget();
 	steering_forget();
@@ -545,6 +546,7 @@ static void in_child(void)
 	shared.armed = 0;
 	begin();
 	shared.armed = shared.armed && armed;
+	errno = error;
 }
 
 /* Behind its last destructors. What other threads do from here on is not recorded. */
@@ -593,6 +595,8 @@ static int is_called(void)
 /* Before the program's own constructors. */
 static __attribute__((constructor(101))) void load(void)
 {
+	int error = errno;
+
 	if (!is_called())
 		return;
 	shared.by_clock = !counter_is_good();
@@ -604,6 +608,7 @@ static __attribute__((constructor(101))) void load(void)
 	profile_begin();
 	if (!getenv("UPTO_KFI") || steering_begin())
 		begin();
+	errno = error;
 }
 
 /*

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Closes all descriptors, and has its own file there: daemon close|over|gone FILE FOLDER. gone: calls.upto is, too. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,8 +18,9 @@ __attribute__((noinline)) static void after(void) { sink++; }
 
 static void *work(void *arg)
 {
+	errno = ENXIO;
 	after();
-	return arg;
+	return errno == ENXIO ? arg : NULL;
 }
 
 int main(int argc, char **argv)
@@ -48,8 +50,13 @@ int main(int argc, char **argv)
 		after();
 	/* each thread has a buffer of its own */
 	for (int i = 0; i < THREADS; i++)
-		pthread_create(&thread[i], NULL, work, NULL);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
+		pthread_create(&thread[i], NULL, work, thread);
+	for (int i = 0; i < THREADS; i++) {
+		void *same;
+
+		pthread_join(thread[i], &same);
+		if (!same)
+			return 7;
+	}
 	return 0;
 }
