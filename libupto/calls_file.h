@@ -186,7 +186,8 @@ struct calls_ring {
 	/* by who writes the file: */
 	uint64_t taken;
 	uint64_t lost_told;
-	uint8_t pad2[48];
+	uint64_t taking; /* those before are in the file; from `taken` on their ticks become 0 now */
+	uint8_t pad2[40];
 	struct calls_record record[];
 };
 

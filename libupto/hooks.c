@@ -9,14 +9,32 @@
 #include "ring.h"
 
 #include <errno.h>
+#include <signal.h>
 
+enum { FILLINGS = 4 };
+
+/*
+ * Where on the stack the thread is within something here; 0: it is not. A signal's handler may jump out of it, never to
+ * come back: that it has is known by this.
+ */
 static __thread struct calls_ring *ring __attribute__((tls_model("initial-exec")));
-static __thread int busy __attribute__((tls_model("initial-exec"))); /* in here: nothing is recorded */
-static __thread unsigned run __attribute__((tls_model("initial-exec"))); /* of the thread's last event */
+static __thread uint64_t busy __attribute__((tls_model("initial-exec")));   /* nothing is recorded */
+static __thread uint64_t steers __attribute__((tls_model("initial-exec"))); /* steering.c is asked */
+/* put_at(), several times where handlers have come meanwhile */
+static __thread struct {
+	uint64_t frame;
+	const struct calls_record *record; /* NULL: it is not known yet which */
+} filling[FILLINGS] __attribute__((tls_model("initial-exec")));
+static __thread unsigned n_filling __attribute__((tls_model("initial-exec")));
+static __thread uint64_t whole __attribute__((tls_model("initial-exec"))); /* records before that one are filled in */
+static __thread unsigned run __attribute__((tls_model("initial-exec")));   /* of the thread's last event */
 
 HIDDEN struct shared shared;
 
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define HERE ((uint64_t)(uintptr_t)__builtin_frame_address(0))
+/* Signals' handlers see what is before it done. */
+#define IN_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 /* The record's number; signal handlers that run meanwhile get others. */
 static inline uint64_t reserve(struct calls_ring *r)
@@ -31,22 +49,114 @@ static inline uint64_t reserve(struct calls_ring *r)
 #endif
 }
 
-static inline void put_at(struct calls_ring *r, uint64_t function, uint64_t stack, uint64_t ticks)
+/*
+ * Reserve a record, in which `frame` stands from the very begin on: an address on the stack of who fills it in. It goes
+ * there before the record is reserved. A handler that comes in between has that record instead, and the frame is lost,
+ * or goes to a call of its own, which has ended.
+ */
+static inline struct calls_record *begin_record(struct calls_ring *r, uint64_t frame)
 {
-	struct calls_record *to = &r->record[reserve(r) & shared.mask];
+	__atomic_store_n(&r->record[r->reserved & shared.mask].stack, frame, __ATOMIC_RELAXED);
+	IN_ORDER();
+	return &r->record[reserve(r) & shared.mask];
+}
 
+/* `stack` is not where this is done. */
+static __attribute__((noinline)) void put_at(struct calls_ring *r, uint64_t function, uint64_t stack, uint64_t ticks)
+{
+	unsigned at = n_filling;
+	struct calls_record *to;
+
+	if (at < FILLINGS) {
+		filling[at].frame = HERE;
+		filling[at].record = NULL;
+	}
+	n_filling = at + 1;
+	IN_ORDER();
+	to = begin_record(r, HERE);
+	if (at < FILLINGS)
+		filling[at].record = to;
+	IN_ORDER();
 	to->function = function;
 	to->stack = stack;
 	__atomic_store_n(&to->ticks, ticks, __ATOMIC_RELEASE);
+	IN_ORDER();
+	n_filling = at;
 }
 
 static inline void put(struct calls_ring *r, uint64_t function, uint64_t stack, uint64_t (*ticks)(void))
 {
-	struct calls_record *to = &r->record[reserve(r) & shared.mask];
+	struct calls_record *to = begin_record(r, stack);
 
 	to->function = function;
 	to->stack = stack;
 	__atomic_store_n(&to->ticks, ticks(), __ATOMIC_RELEASE);
+}
+
+/* Handlers may have a stack of their own. */
+static int is_on(const stack_t *s, uint64_t address)
+{
+	uint64_t from = (uintptr_t)s->ss_sp;
+
+	return !(s->ss_flags & SS_DISABLE) && address > from && address <= from + s->ss_size;
+}
+
+/* The stack pointer goes to `to`: does what has a frame there end? */
+static int ends(uint64_t frame, uint64_t to)
+{
+	stack_t other = { .ss_flags = SS_DISABLE };
+	int is_other;
+
+	sigaltstack(NULL, &other);
+	is_other = is_on(&other, frame);
+	return is_other == is_on(&other, to) ? frame < to : is_other;
+}
+
+static uint64_t frame_of(const struct calls_record *record)
+{
+	for (unsigned i = 0; i < n_filling && i < FILLINGS; i++)
+		if (filling[i].record == record)
+			return filling[i].frame;
+	return record->stack;
+}
+
+/*
+ * The stack pointer goes to `to`: records that are being filled in below will never be, and nothing behind them would
+ * be written. Each becomes one of a jump that leaves no call.
+ */
+static void mend(struct calls_ring *r, uint64_t to)
+{
+	uint64_t n = __atomic_load_n(&r->taking, __ATOMIC_ACQUIRE), end = r->reserved, first = end;
+
+	for (n = n > whole ? n : whole; n < end; n++) {
+		struct calls_record *record = &r->record[n & shared.mask];
+
+		/* … or it was filled in, and is being taken */
+		if (__atomic_load_n(&record->ticks, __ATOMIC_ACQUIRE) ||
+		    n < __atomic_load_n(&r->taking, __ATOMIC_ACQUIRE))
+			continue;
+		if (ends(frame_of(record), to)) {
+			record->function = CALLS_RECORD_EXIT;
+			record->stack = CALLS_RECORD_FRAME;
+			__atomic_store_n(&record->ticks, ticks_now(), __ATOMIC_RELEASE);
+		} else if (n < first) {
+			first = n;
+		}
+	}
+	whole = first;
+}
+
+/* The stack pointer goes to `to`, maybe out of a handler that came when this thread was in here. */
+static void end_all(struct calls_ring *r, uint64_t to)
+{
+	if (r)
+		mend(r, to);
+	while (n_filling && (n_filling > FILLINGS || ends(filling[n_filling - 1].frame, to)))
+		n_filling--;
+	if (steers && ends(steers, to))
+		steers = 0;
+	if (busy && ends(busy, to))
+		busy = 0;
 }
 
 static struct calls_ring *first_event(void)
@@ -55,21 +165,29 @@ static struct calls_ring *first_event(void)
 
 	if (busy)
 		return NULL;
-	busy = 1;
+	busy = HERE;
+	IN_ORDER();
 	r = ring_new();
+	whole = r ? r->reserved : 0;
 	ring = r;
+	IN_ORDER();
 	busy = 0;
 	return r;
 }
 
-/* The ring is full: 0: an event is lost. */
-static int wait_for_room(struct calls_ring *r, uint64_t number)
+/* The ring is full: 0: an event is lost. What had a frame below `to` has ended. */
+static int wait_for_room(struct calls_ring *r, uint64_t number, uint64_t to)
 {
+	uint64_t was = busy;
 	int room;
 
-	busy++;
+	busy = was ? was : HERE;
+	IN_ORDER();
+	/* a handler was left in a way that is not seen */
+	mend(r, to);
 	room = ring_wait(r, number);
-	busy--;
+	IN_ORDER();
+	busy = was;
 	return room;
 }
 
@@ -90,14 +208,13 @@ void event_put(uint64_t function, uint64_t stack, uint64_t ticks)
 
 	if (r)
 		note_run(r, function, stack);
-	if (r && (r->reserved < __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) || wait_for_room(r, r->reserved)))
+	if (r && (r->reserved < __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) || wait_for_room(r, r->reserved, HERE)))
 		put_at(r, function, stack, ticks);
 }
 
 /* Handlers of signals that come in between have nothing recorded, which is counted: 0. */
 static int steer(uint64_t function, uint64_t stack)
 {
-	static __thread int steers __attribute__((tls_model("initial-exec")));
 	uint64_t ticks = ticks_now();
 
 	if (busy)
@@ -107,16 +224,19 @@ static int steer(uint64_t function, uint64_t stack)
 			ring->lost++;
 		return 0;
 	}
-	steers = 1;
+	steers = HERE;
+	IN_ORDER();
 	/* a jump in a thread that has recorded nothing leaves nothing */
 	if (steering_takes(function, stack, ticks) && (ring || function != CALLS_RECORD_EXIT))
 		event_put(function, stack, ticks);
+	IN_ORDER();
 	steers = 0;
 	return 1;
 }
 
 static int record_asking(uint64_t function, uint64_t stack)
 {
+	uint64_t below = function == CALLS_RECORD_EXIT ? HERE : stack + 1;
 	struct calls_ring *r;
 
 	if (shared.steered)
@@ -124,9 +244,13 @@ static int record_asking(uint64_t function, uint64_t stack)
 	r = ring ? ring : first_event();
 	if (r)
 		note_run(r, function, stack);
-	if (!r || (r->reserved >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) && !wait_for_room(r, r->reserved)))
+	if (!r ||
+	    (r->reserved >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) && !wait_for_room(r, r->reserved, below)))
 		return 0;
-	put(r, function, stack, ticks_now);
+	if (function == CALLS_RECORD_EXIT)
+		put_at(r, function, stack, ticks_now());
+	else
+		put(r, function, stack, ticks_now);
 	return 1;
 }
 
@@ -140,6 +264,12 @@ static __attribute__((noinline, cold)) int record_slowly(uint64_t function, uint
 
 	errno = error;
 	return done;
+}
+
+static int has_room(const struct calls_ring *r)
+{
+	return !__atomic_load_n(&shared.slow, __ATOMIC_RELAXED) &&
+	       r->reserved < __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE);
 }
 
 static inline __attribute__((always_inline)) void record(uint64_t function, uint64_t stack)
@@ -188,9 +318,21 @@ EXPORTED void __cyg_profile_func_exit(void *function, void *site)
 
 void jump_put(uint64_t stack)
 {
+	struct calls_ring *r = ring;
+
+	end_all(r, stack);
 	/* a thread that has recorded nothing leaves nothing */
-	if (ring || shared.steered)
-		record(CALLS_RECORD_EXIT, stack);
+	if (!shared.armed || (!r && !shared.steered))
+		return;
+	if (r && has_room(r))
+		put_at(r, CALLS_RECORD_EXIT, stack, ticks_of_cpu());
+	else
+		record_slowly(CALLS_RECORD_EXIT, stack);
+}
+
+void hooks_end(struct calls_ring *r)
+{
+	end_all(r, UINT64_MAX);
 }
 
 void run_begins(void)
@@ -221,8 +363,10 @@ EXPORTED void upto_mark(const char *text)
 	int error = errno;
 
 	if (shared.armed && !busy && (ring || first_event())) {
-		busy = 1;
+		busy = HERE;
+		IN_ORDER();
 		mark_put(ring, text);
+		IN_ORDER();
 		busy = 0;
 	}
 	errno = error;
@@ -235,5 +379,5 @@ HIDDEN void hooks_forget(void)
 
 HIDDEN void hooks_never(void)
 {
-	busy = 1;
+	busy = HERE;
 }

@@ -82,6 +82,8 @@ HIDDEN int event(uint64_t function, uint64_t stack);
 HIDDEN void run_begins(void);
 /* longjmp() goes to where the stack pointer is that. */
 HIDDEN void jump_put(uint64_t stack);
+/* The thread ends, maybe in a handler of a signal that came when it was in here. */
+HIDDEN void hooks_end(struct calls_ring *r);
 /* The thread has no ring any more. */
 HIDDEN void hooks_forget(void);
 /* Nothing that this thread does is recorded. */

@@ -135,10 +135,22 @@ static void thread_ends(void *ring)
 {
 	struct calls_ring *r = ring;
 
+	hooks_end(r);
 	if (shared.steered)
 		steering_end();
 	hooks_forget();
 	__atomic_store_n(&r->state, CALLS_RING_LEFT, __ATOMIC_RELEASE);
+}
+
+/* The writer waits for a record that is being filled in, maybe by whom a signal's handler has interrupted. */
+static int is_held_up(const struct calls_ring *r)
+{
+	uint64_t n = __atomic_load_n(&r->taken, __ATOMIC_ACQUIRE);
+
+	/* … or it is just taking it */
+	return n < __atomic_load_n(&r->reserved, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&r->record[n & shared.mask].ticks, __ATOMIC_ACQUIRE) &&
+	       n >= __atomic_load_n(&r->taking, __ATOMIC_ACQUIRE);
 }
 
 int ring_wait(struct calls_ring *r, uint64_t number)
@@ -146,7 +158,8 @@ int ring_wait(struct calls_ring *r, uint64_t number)
 	const struct timespec little = { .tv_nsec = 20000 };
 
 	while (number >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE)) {
-		if (writer.drops || !__atomic_load_n(&writer.runs, __ATOMIC_ACQUIRE)) {
+		/* what this thread itself is to fill in, it does not while it waits */
+		if (writer.drops || !__atomic_load_n(&writer.runs, __ATOMIC_ACQUIRE) || is_held_up(r)) {
 			r->lost++;
 			return 0;
 		}
@@ -383,8 +396,9 @@ static unsigned drain(struct calls_ring *r, struct kept *k)
 	/* what cannot be written stays in the ring, and what has no room there any more is counted */
 	if (writer.file.failed)
 		return 0;
+	__atomic_store_n(&r->taking, at, __ATOMIC_RELAXED);
 	for (uint64_t i = r->taken; i < at; i++)
-		__atomic_store_n(&r->record[i & shared.mask].ticks, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&r->record[i & shared.mask].ticks, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&r->taken, at, __ATOMIC_RELEASE);
 	__atomic_store_n(&r->limit, at + r->records - MARGIN, __ATOMIC_RELEASE);
 	return head.events;
@@ -447,6 +461,22 @@ static unsigned write_some(void)
 	return events;
 }
 
+/* Nothing more is recorded: what is being filled in had not happened yet when a handler came that ended the program. */
+static unsigned pass_unfilled(void)
+{
+	unsigned passed = 0;
+
+	for (uint32_t i = 0; i < writer.n_rings && i < RINGS_MAX; i++) {
+		struct calls_ring *r = __atomic_load_n(&writer.rings[i], __ATOMIC_ACQUIRE);
+
+		for (; r && is_held_up(r); passed++) {
+			__atomic_store_n(&r->taking, r->taken + 1, __ATOMIC_RELAXED);
+			__atomic_store_n(&r->taken, r->taken + 1, __ATOMIC_RELEASE);
+		}
+	}
+	return passed;
+}
+
 static void *write_in_thread(void *unused)
 {
 	const struct timespec little = { .tv_nsec = 200000 };
@@ -456,7 +486,7 @@ static void *write_in_thread(void *unused)
 	while (!writer.file.failed && !__atomic_load_n(&writer.ends, __ATOMIC_ACQUIRE))
 		if (write_some() < BLOCK_EVENTS / 4)
 			nanosleep(&little, NULL);
-	while (!writer.file.failed && write_some())
+	while (!writer.file.failed && (write_some() || pass_unfilled()))
 		;
 	if (writer.file.failed)
 		__atomic_store_n(&writer.runs, 0, __ATOMIC_RELEASE);
@@ -617,6 +647,7 @@ static __attribute__((constructor(101))) void load(void)
  */
 EXPORTED int dlclose(void *handle)
 {
+	enum { LOOKS = 1000 };
 	static int (*real)(void *);
 	const struct timespec little = { .tv_nsec = 100000 };
 
@@ -625,9 +656,12 @@ EXPORTED int dlclose(void *handle)
 	for (uint32_t i = 0; writer.runs && i < writer.n_rings && i < RINGS_MAX; i++) {
 		struct calls_ring *r = writer.rings[i];
 		uint64_t upto = r ? __atomic_load_n(&r->reserved, __ATOMIC_RELAXED) : 0;
+		unsigned held_up = 0;
 
-		while (r && writer.runs && __atomic_load_n(&r->taken, __ATOMIC_ACQUIRE) < upto)
+		while (r && writer.runs && __atomic_load_n(&r->taken, __ATOMIC_ACQUIRE) < upto && held_up < LOOKS) {
+			held_up = is_held_up(r) ? held_up + 1 : 0;
 			nanosleep(&little, NULL);
+		}
 	}
 	return real(handle);
 }

@@ -158,6 +158,29 @@ def test_storm(tmp_path):
     assert {function for depth, function in tree if depth == 3} <= {"branch", "on_tick"} and (3, "branch") in tree
 
 
+@pytest.mark.parametrize("how", [[], ["--buffer", "1k"], ["--kfi", "listed"]], ids=["room", "little", "steered"])
+def test_leaps(how, tmp_path):
+    """Handlers that jump out of what records, and threads and programs that end there: what comes behind is recorded, too."""
+    (tmp_path / "listed").write_text("begin filter funclist main leaf branch last work fend end")
+    steered = how[:1] == ["--kfi"]  # what a handler does that comes there is not recorded, but counted
+    (file,), said = execute(tmp_path, program("nasty"), "leaps", options=how)
+    rounds, leaps = map(int, re.match(r"rounds (\d+) leaps (\d+)\n", said).groups())
+    counts = calls_of(file)
+    assert leaps >= 5000 and rounds <= counts["branch"] <= rounds + leaps, (rounds, leaps, counts)
+    assert counts["leaf"] >= 2 * rounds and counts["last"] == 1, (rounds, leaps, counts)
+    assert not os.path.exists(file + ".ring")
+    assert b"of which 0 matched no call" in (said := run(UPTO_ASAN, "check", file, check=not steered).stdout), said
+    tree = {(n["depth"], n["function"]) for n in upto_json("tree", "--json", file)["tree"]}
+    assert steered or (3, "last") in tree, sorted(tree)[:20]
+    (file,), _ = execute(tmp_path, program("nasty"), "ended", options=how)
+    counts = calls_of(file)
+    assert counts["work"] == counts["last"] == 1 and counts["branch"] >= 20000, counts
+    assert (steered or upto_json("info", "--json", file)["lost"] == 0) and not os.path.exists(file + ".ring")
+    for _ in range(10):
+        (file,), _ = execute(tmp_path, program("nasty"), "ended-within", options=how)
+        assert steered or (calls_of(file)["last"] == 1 and upto_json("info", "--json", file)["lost"] == 0), calls_of(file)
+
+
 def test_endings(tmp_path):
     """Children that exit, become another program, call _exit() or abort(), or are killed: nothing of any is lost."""
     files, _ = execute(tmp_path, program("nasty"), "children")

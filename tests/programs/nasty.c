@@ -112,6 +112,71 @@ static void storm(void)
 	printf("ticks %d\n", ticks);
 }
 
+/* … and its handler may never come back. */
+static __thread volatile long rounds, leaps_;
+static __thread sigjmp_buf leap_to;
+static void on_leap(int sig) { (void)sig; leaf(4); leaps_++; siglongjmp(leap_to, 1); }
+static void on_end(int sig) { (void)sig; leaf(5); pthread_exit(NULL); }
+static timer_t leap_timer(int sig, void (*handler)(int), long each_ns)
+{
+	struct sigaction act = { .sa_handler = handler };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = sig };
+	struct itimerspec each = { { 0, each_ns }, { 0, each_ns } };
+	timer_t timer;
+
+	event._sigev_un._tid = gettid();
+	sigaction(sig, &act, NULL);
+	timer_create(CLOCK_MONOTONIC, &event, &timer);
+	timer_settime(timer, 0, &each, NULL);
+	return timer;
+}
+
+__attribute__((noinline)) static void last(void) { sink++; }
+static void leaps(long how_many)
+{
+	timer_t timer = leap_timer(SIGALRM, on_leap, 30000);
+
+	sigsetjmp(leap_to, 1);
+	while (leaps_ < how_many) {
+		branch(1);
+		rounds++;
+	}
+	timer_delete(timer);
+	last();
+	printf("rounds %ld leaps %ld\n", rounds, leaps_);
+}
+
+/* Threads that end in the midst of what they do, one after the other. */
+static void *ends(void *arg)
+{
+	leap_timer(SIGUSR1, on_end, 100000);
+	for (;;)
+		branch(2);
+	return arg;
+}
+
+static void ended(int how_many)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < how_many; i++) {
+		pthread_create(&thread, NULL, ends, NULL);
+		pthread_join(thread, NULL);
+	}
+	pthread_create(&thread, NULL, work, NULL);
+	pthread_join(thread, NULL);
+	last();
+}
+
+/* The program ends in a handler, too. */
+static void on_exit_(int sig) { (void)sig; leaf(6); last(); exit(0); }
+static void ended_within(void)
+{
+	leap_timer(SIGALRM, on_exit_, 2000000);
+	for (;;)
+		branch(3);
+}
+
 static void plugins(void)
 {
 	for (int i = 0; i < 20; i++) {
@@ -209,6 +274,12 @@ int main(int argc, char **argv)
 		signals();
 	else if (!strcmp(mode, "storm"))
 		storm();
+	else if (!strcmp(mode, "leaps"))
+		leaps(5000);
+	else if (!strcmp(mode, "ended"))
+		ended(300);
+	else if (!strcmp(mode, "ended-within"))
+		ended_within();
 	else if (!strcmp(mode, "plugins"))
 		plugins();
 	else if (!strcmp(mode, "contexts"))
