@@ -8,6 +8,7 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MODULES_MAX = 1024, ID_MAX = 64, PATH_BYTES = 4096 };
@@ -21,6 +22,44 @@ static struct {
 	unsigned long long adds, subs;
 	int looked;
 } known;
+
+/*
+ * dl_iterate_phdr(3) takes a lock of the C library's, which a child would find taken for good if its parent forked
+ * meanwhile. So whoever forks waits until it is not taken here, and nobody takes it up to the fork.
+ */
+enum { NOBODY, LOOKS, FORKS };
+static int lock_is_for = NOBODY;
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+}
+
+static int take_lock(int for_)
+{
+	int nobody = NOBODY;
+
+	return __atomic_compare_exchange_n(&lock_is_for, &nobody, for_, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void leave_lock(void)
+{
+	__atomic_store_n(&lock_is_for, NOBODY, __ATOMIC_RELEASE);
+}
+
+void modules_hold(void)
+{
+	enum { NAPS_MAX = 50000 };
+
+	/* not for ever: the program may fork in a callback of its own dl_iterate_phdr(), for which the look waits */
+	for (int i = 0; !take_lock(FORKS) && i < NAPS_MAX; i++)
+		nap();
+}
+
+void modules_go_on(void)
+{
+	leave_lock();
+}
 
 struct look {
 	struct file *file;
@@ -112,7 +151,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-void modules_look(struct file *f)
+static void look(struct file *f)
 {
 	struct look l = { .file = f };
 	unsigned kept = 0;
@@ -137,6 +176,14 @@ void modules_look(struct file *f)
 	known.adds = l.adds;
 	known.subs = l.subs;
 	known.looked = 1;
+}
+
+void modules_look(struct file *f)
+{
+	while (!take_lock(LOOKS))
+		nap();
+	look(f);
+	leave_lock();
 }
 
 int modules_have(uint64_t address)

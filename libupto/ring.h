@@ -129,6 +129,9 @@ HIDDEN void modules_look(struct file *f);
 /* Does the address lie in a module that is known? */
 HIDDEN int modules_have(uint64_t address);
 HIDDEN void modules_forget(void);
+/* Before a fork: nobody looks, up to modules_go_on(), which is for parent and child. */
+HIDDEN void modules_hold(void);
+HIDDEN void modules_go_on(void);
 
 /* file.c: blocks, written to the program's file */
 

@@ -558,6 +558,7 @@ static void in_child(void)
 {
 	int armed = shared.armed, error = errno;
 
+	modules_go_on();
 	hooks_forget();
 	steering_forget();
 	pthread_setspecific(writer.key, NULL);
@@ -633,7 +634,7 @@ static __attribute__((constructor(101))) void load(void)
 	writer.complaints = own_file_of(STDERR_FILENO);
 	if (pthread_key_create(&writer.key, thread_ends))
 		return;
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(modules_hold, modules_go_on, in_child);
 	jumps_find();
 	profile_begin();
 	if (!getenv("UPTO_KFI") || steering_begin())

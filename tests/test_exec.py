@@ -416,6 +416,15 @@ def test_sanitized(tmp_path):
             assert p.returncode == 0 and not p.stderr, p.stderr.decode()
 
 
+def test_many_forks(tmp_path):
+    """The writer's thread looks at what is loaded again and again: a fork that comes just then leaves no lock to the child."""
+    env = {**os.environ, "LD_PRELOAD": os.path.join(RELEASE, "libupto/libupto.so"), "UPTO_OUT": "calls/"}
+    os.makedirs(tmp_path / "calls")
+    run(program("forks", "plain", "-rdynamic"), cwd=tmp_path, env=env, timeout=60)
+    made = os.listdir(tmp_path / "calls")
+    assert len(made) == 201 and not [f for f in made if f.endswith(".ring")], len(made)
+
+
 @pytest.mark.parametrize("how", ["close", "over", "gone"])
 def test_closed(how, tmp_path):
     """A program that closes all descriptors, or puts its own in their place: its files are its own, and what is recorded goes on if it can."""
