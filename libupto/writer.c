@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,7 +58,9 @@ static struct {
 	struct file file;
 	struct own_file complaints; /* standard error, as the program was given it */
 	struct calls_ring *rings[RINGS_MAX];
-	uint32_t n_rings; /* slots that were taken, ever */
+	uint8_t is_made[RINGS_MAX]; /* the slot has a ring, or gets one now */
+	uint32_t n_rings;           /* slots up to the last that has one */
+	uint64_t no_room_until;     /* by the clock: there was none for a ring */
 	uint32_t n_threads;
 	struct kept kept[RINGS_MAX];
 	uint32_t records;
@@ -77,42 +81,97 @@ static size_t ring_bytes(void)
 	return (bytes + CALLS_RING_UNIT - 1) / CALLS_RING_UNIT * CALLS_RING_UNIT;
 }
 
+/*
+ * Disk for a ring, all of it at once: where there is none left for a page that is written later, the program is killed
+ * (SIGBUS). A file that would become too long is its end, too (SIGXFSZ).
+ */
+static int has_disk(int fd, off_t from)
+{
+	off_t bytes = (off_t)ring_bytes();
+	struct rlimit longest;
+	sigset_t all, before;
+	int error;
+
+	if (getrlimit(RLIMIT_FSIZE, &longest) == 0 && longest.rlim_cur < (rlim_t)(from + bytes))
+		return 0;
+	/* a signal would end it early, and many would for ever */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = posix_fallocate(fd, from, bytes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	/* not every C library writes zeros where a file system cannot do that */
+	if (error == EOPNOTSUPP || error == EINVAL)
+		return pwrite(fd, "", 1, from + bytes - 1) == 1;
+	/* what it got nevertheless is the program's */
+	if (error)
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, bytes);
+	return !error;
+}
+
 static struct calls_ring *map_slot(uint32_t n)
 {
 	int fd = file_ring_fd(&writer.file);
+	off_t at = (off_t)(n * ring_bytes());
 	struct calls_ring *r = MAP_FAILED;
 
-	if (fd >= 0 && pwrite(fd, "", 1, (off_t)((n + 1) * ring_bytes() - 1)) == 1)
-		r = mmap(NULL, ring_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(n * ring_bytes()));
+	if (fd >= 0 && has_disk(fd, at))
+		r = mmap(NULL, ring_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
 	if (fd >= 0 && fd != writer.file.ring.fd)
 		close(fd);
 	return r == MAP_FAILED ? NULL : r;
 }
 
-/* A slot whose thread has ended and is written, or a new one. */
-static struct calls_ring *take_slot(void)
+static struct calls_ring *make_slot(uint32_t n)
 {
-	uint32_t n = __atomic_load_n(&writer.n_rings, __ATOMIC_ACQUIRE), used;
+	enum { NOT_AGAIN_NS = 10000000 };
 	struct calls_ring *r;
 
-	for (uint32_t i = 0; i < n && i < RINGS_MAX; i++) {
-		r = __atomic_load_n(&writer.rings[i], __ATOMIC_ACQUIRE);
-		used = CALLS_RING_FREE;
-		if (r && __atomic_compare_exchange_n(&r->state, &used, CALLS_RING_TAKEN, 0, __ATOMIC_ACQ_REL,
-						     __ATOMIC_RELAXED))
-			return r;
+	/* each event of a thread that has none asks for one */
+	if (clock_ns() < __atomic_load_n(&writer.no_room_until, __ATOMIC_RELAXED))
+		return NULL;
+	r = map_slot(n);
+	if (!r) {
+		__atomic_store_n(&writer.no_room_until, clock_ns() + NOT_AGAIN_NS, __ATOMIC_RELAXED);
+		return NULL;
 	}
-	if (n >= RINGS_MAX)
-		return NULL;
-	n = __atomic_fetch_add(&writer.n_rings, 1, __ATOMIC_ACQ_REL);
-	r = n < RINGS_MAX ? map_slot(n) : NULL;
-	if (!r)
-		return NULL;
 	r->records = writer.records;
 	r->limit = writer.records - MARGIN;
 	r->state = CALLS_RING_TAKEN;
 	__atomic_store_n(&writer.rings[n], r, __ATOMIC_RELEASE);
 	return r;
+}
+
+/* A slot that has a ring counts; others raise that at the same time. */
+static void count_slot(uint32_t n)
+{
+	uint32_t count = __atomic_load_n(&writer.n_rings, __ATOMIC_ACQUIRE);
+
+	while (count <= n &&
+	       !__atomic_compare_exchange_n(&writer.n_rings, &count, n + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		;
+}
+
+/* A slot whose thread has ended and is written, or a new one. */
+static struct calls_ring *take_slot(void)
+{
+	for (uint32_t i = 0; i < RINGS_MAX; i++) {
+		struct calls_ring *r = __atomic_load_n(&writer.rings[i], __ATOMIC_ACQUIRE);
+		uint32_t free_ = CALLS_RING_FREE;
+
+		if (r && __atomic_compare_exchange_n(&r->state, &free_, CALLS_RING_TAKEN, 0, __ATOMIC_ACQ_REL,
+						     __ATOMIC_RELAXED))
+			return r;
+		/* one that another thread makes just now is not ours */
+		if (r || __atomic_exchange_n(&writer.is_made[i], 1, __ATOMIC_ACQUIRE))
+			continue;
+		r = make_slot(i);
+		if (r)
+			count_slot(i);
+		else
+			__atomic_store_n(&writer.is_made[i], 0, __ATOMIC_RELEASE);
+		return r;
+	}
+	return NULL;
 }
 
 struct calls_ring *ring_new(void)
@@ -569,6 +628,7 @@ static void in_child(void)
 			munmap(writer.kept[i].stacks, DEPTH_MAX * sizeof *writer.kept[i].stacks);
 	}
 	memset(writer.rings, 0, sizeof writer.rings);
+	memset(writer.is_made, 0, sizeof writer.is_made);
 	memset(writer.kept, 0, sizeof writer.kept);
 	memset(writer.marks, 0, sizeof writer.marks);
 	writer.n_rings = writer.n_threads = 0;

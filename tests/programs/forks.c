@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Forks, and its children look at what is loaded, which takes a lock of the C library's. Here that is taken for long. */
+/* Forks; its children look at what is loaded, which takes a lock of the C library, here for long. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
