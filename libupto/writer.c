@@ -70,7 +70,7 @@ static struct {
 	pthread_t thread;
 	int has_thread, runs, ends;
 	pthread_key_t key; /* its destructor tells that a thread ends */
-	uint64_t clock_at;
+	uint64_t clock_first, clock_at; /* the clock's ns when it was looked at: the first time, the last */
 	uint8_t block[BLOCK_EVENTS * TOKEN_MAX + 64];
 } writer;
 
@@ -265,12 +265,17 @@ static struct calls_clock both_clocks(void)
 	return best;
 }
 
+static void put_clocks(const struct calls_clock *c)
+{
+	file_put(&writer.file, CALLS_CLOCK, c, sizeof *c, NULL, 0);
+	writer.clock_at = c->ns;
+}
+
 static void put_clock(void)
 {
-	struct calls_clock c = both_clocks();
+	const struct calls_clock c = both_clocks();
 
-	file_put(&writer.file, CALLS_CLOCK, &c, sizeof c, NULL, 0);
-	writer.clock_at = c.ns;
+	put_clocks(&c);
 }
 
 static uint8_t *put_varint(uint8_t *out, uint64_t n)
@@ -504,9 +509,18 @@ static void put_marks(void)
 	}
 }
 
+/* Seldom, but soon at first: a program that is killed early has the counter's pace nevertheless. */
+static int is_time_for_clock(void)
+{
+	enum { SOONEST_NS = 1000000, EVERY_NS = 100000000, TIMES = 10 };
+	uint64_t now = clock_ns(), wait = (writer.clock_at - writer.clock_first) * (TIMES - 1);
+
+	wait = wait < SOONEST_NS ? SOONEST_NS : wait > EVERY_NS ? EVERY_NS : wait;
+	return now - writer.clock_at > wait;
+}
+
 static unsigned write_some(void)
 {
-	enum { CLOCK_EVERY_NS = 100000000 };
 	uint32_t n = __atomic_load_n(&writer.n_rings, __ATOMIC_ACQUIRE);
 	unsigned events = 0;
 
@@ -515,7 +529,7 @@ static unsigned write_some(void)
 	tell_homeless();
 	for (uint32_t i = 0; i < n && i < RINGS_MAX; i++)
 		events += drain_ring(i);
-	if (clock_ns() - writer.clock_at > CLOCK_EVERY_NS)
+	if (is_time_for_clock())
 		put_clock();
 	return events;
 }
@@ -594,6 +608,8 @@ static uint32_t records_asked(void)
 static void begin(void)
 {
 	const char *arm = getenv("UPTO_ARM"), *overflow = getenv("UPTO_OVERFLOW");
+	/* before all that is to be done, and behind it: so the counter's pace is known from the begin on */
+	const struct calls_clock first = both_clocks();
 	int failed = file_open(&writer.file);
 
 	if (failed) {
@@ -605,8 +621,10 @@ static void begin(void)
 	writer.drops = overflow && !strcmp(overflow, "drop");
 	shared.mask = writer.records - 1;
 	shared.begun = 1;
-	put_clock();
+	writer.clock_first = first.ns;
+	put_clocks(&first);
 	modules_look(&writer.file);
+	put_clock();
 	start_thread();
 	shared.waits = arm && !strcmp(arm, "0");
 	shared.armed = writer.runs && !shared.waits;
