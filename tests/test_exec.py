@@ -243,6 +243,78 @@ def test_no_room_for_buffers(tmp_path):
         assert 1000 <= counts["f"] < 400000 and lost >= 2 * (400000 - counts["f"]) - 40, (name, counts, lost)
 
 
+def test_killed_early(tmp_path):
+    """A program that is killed at once: its times are the clock's all the same."""
+    source = tmp_path / "brief.c"
+    source.write_text("#include <signal.h>\n#include <stdio.h>\n#include <time.h>\n"
+                      "static long ns(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000L + t.tv_nsec; }\n"
+                      "__attribute__((noinline)) long spin(long us) { long from = ns(), to = from; while (to < from + us * 1000) to = ns(); return to - from; }\n"
+                      "int main(int c, char **v) { long took = spin(c > 1 ? 5000 : 300); (void)v; printf(\"%ld\\n\", took); fflush(stdout); raise(SIGKILL); return 0; }\n")
+    run("gcc", "-O1", "-finstrument-functions", "-finstrument-functions-exclude-function-list=ns", "-o", tmp_path / "brief", source)
+    for words in [], ["long"]:
+        apart = []
+        for i in range(10):
+            (file,), said = execute(tmp_path / str(i), tmp_path / "brief", *words, status=-signal.SIGKILL)
+            ns, = (f["total_ns"] for f in upto_json("top", "--json", "--total", "-n", "0", file)["functions"] if f["function"] == "spin")
+            apart.append(abs(ns / int(said) - 1))
+        assert min(apart) < 0.02, apart
+
+
+def test_read_while_it_runs(tmp_path):
+    """The file of a program that runs: what the program's writer moves from the buffer to the file meanwhile is not missed."""
+    source = tmp_path / "runs.c"
+    source.write_text("#include <time.h>\nstatic volatile int n;\n__attribute__((noinline)) void inner(void) { n++; }\n"
+                      "__attribute__((noinline)) void outer(void) { inner(); inner(); }\n"
+                      "int main(void) { for (;;) { for (int i = 0; i < 30; i++) outer(); nanosleep(&(struct timespec){ .tv_nsec = 500000 }, 0); } }\n")
+    run("gcc", "-O1", "-finstrument-functions", "-o", tmp_path / "runs", source)
+    env = {**os.environ, "LD_PRELOAD": os.path.join(RELEASE, "libupto/libupto.so"), "UPTO_OUT": "runs.upto"}
+    ring, first, later = ([tmp_path / f"{name}{end}" for end in ("", ".ring")] for name in ("runs.upto", "first.upto", "later.upto"))
+    with subprocess.Popen(["./runs"], cwd=tmp_path, env=env) as p:
+        try:
+            while not os.path.exists(ring[0]) or os.path.getsize(ring[0]) < 200000:
+                time.sleep(0.05)
+            for copy in first, later:
+                for i in (1, 0):
+                    shutil.copy(ring[i], copy[i])
+                time.sleep(0.3)
+        finally:
+            p.kill()
+    counts = calls_of(first[0])
+    assert counts["outer"] > 1000 and counts["outer"] * 2 - counts["inner"] in (0, 1, 2) and upto_json("info", "--json", first[0])["lost"] == 0, counts
+    # the file is read to its end when the buffer has gone on already
+    pipe, made = tmp_path / "pipe.upto", tmp_path / "made.upto"
+    os.mkfifo(pipe)
+    shutil.copy(first[1], tmp_path / "pipe.upto.ring")
+    with subprocess.Popen([UPTO_ASAN, "import", "-o", made, pipe], stdout=subprocess.DEVNULL) as p:
+        data = first[0].read_bytes()
+        with open(pipe, "wb", buffering=0) as f:
+            f.write(data[:100000])
+            time.sleep(1)
+            f.write(data[100000:])
+            time.sleep(0.3)
+            os.replace(later[1], tmp_path / "pipe.upto.ring")
+        assert p.wait() == 0
+    assert calls_of(made) == counts and upto_json("info", "--json", made)["lost"] == 0
+    # one that goes with another file: what is between is lost, and counted
+    shutil.copy(tmp_path / "pipe.upto.ring", first[1])
+    info = upto_json("info", "--json", first[0])
+    assert info["lost"] > 100, info
+
+
+def test_early_marks(tmp_path):
+    """A mark before the first events that its thread has written is that thread's."""
+    source = tmp_path / "marks.c"
+    source.write_text("#include <pthread.h>\n#include <stdio.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n#include \"upto.h\"\n"
+                      "static void *work(void *x) { char text[20]; snprintf(text, sizeof text, \"%ld\", syscall(SYS_gettid)); upto_mark(text); return x; }\n"
+                      "int main(void) { pthread_t t; work(0); for (int i = 0; i < 20; i++) { pthread_create(&t, 0, work, 0); pthread_join(t, 0); } return 0; }\n")
+    library = os.path.join(RELEASE, "libupto")
+    run("gcc", "-O1", "-finstrument-functions", "-I", library, "-I", os.path.join(TOP, "libupto"), "-o", "marks", source, f"-L{library}", "-lupto", f"-Wl,-rpath,{library}", "-pthread", cwd=tmp_path)
+    run("./marks", cwd=tmp_path, env={**os.environ, "UPTO_OUT": "marks.upto"})
+    log = upto_json("log", "--json", tmp_path / "marks.upto")["log"]
+    assert len(log) == 21 and all(line["text"] == str(line["pid"]) for line in log), log
+    run(UPTO_ASAN, "check", tmp_path / "marks.upto")
+
+
 def test_steered(tmp_path):
     """upto_start(), upto_stop(), upto_mark(), UPTO_ARM; linked with -lupto, without upto exec."""
     source = tmp_path / "steered.c"

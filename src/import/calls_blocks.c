@@ -117,6 +117,10 @@ bool calls_rest_next(const void *data, size_t len, size_t *at, struct calls_rest
 
 	for (; len - *at >= sizeof *r; *at += (size_t)bytes) {
 		r = (const void *)((const char *)data + *at);
+		/* there was no room for a ring here, or it was just being made */
+		bytes = CALLS_RING_UNIT;
+		if (!r->records && bytes <= len - *at)
+			continue;
 		bytes = sizeof *r + (uint64_t)r->records * sizeof *r->record;
 		bytes = (bytes + CALLS_RING_UNIT - 1) / CALLS_RING_UNIT * CALLS_RING_UNIT;
 		if (!r->records || (r->records & (r->records - 1)) || bytes > len - *at)
@@ -127,6 +131,7 @@ bool calls_rest_next(const void *data, size_t len, size_t *at, struct calls_rest
 			.thread = r->thread,
 			.tid = r->tid,
 			.taken = r->taken,
+			.end = r->reserved,
 			.lost = r->lost - r->lost_told,
 			.records = r->record,
 			.count = r->records,

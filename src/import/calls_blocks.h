@@ -56,6 +56,7 @@ bool calls_decoder_next(struct calls_decoder *d, struct calls_event *ret);
 struct calls_rest {
 	uint32_t thread, tid;
 	uint64_t taken; /* number of the first that the ring's writer did not take */
+	uint64_t end;   /* … and of the first that was not begun */
 	uint64_t lost;
 	const struct calls_record *records;
 	uint32_t count; /* of the ring: a power of two */

@@ -18,6 +18,8 @@ struct calls_program_thread {
 	uint32_t number;      /* in the file */
 	uint32_t made;        /* in the trace */
 	unsigned cpu;         /* NO_CPU: it has none, and its events are lost */
+	unsigned began_on;    /* the CPU of its first event, and when that was */
+	uint64_t began_ns, began_insns;
 	uint64_t next_record; /* those before are in the file */
 	uint64_t ticks;       /* of its last event */
 };
@@ -25,7 +27,8 @@ struct calls_program_thread {
 struct mark {
 	uint64_t ns, insns;
 	unsigned cpu;
-	uint64_t task;
+	uint64_t task; /* 0: its thread has had no event before it in the file */
+	uint32_t thread;
 	char *text;
 };
 
@@ -186,6 +189,9 @@ static bool has_cpu(struct calls_trace *t, struct calls_program_thread *thread, 
 		return false;
 	t->busy[thread->cpu] = true;
 	made_calls_switch(t->calls, thread->cpu, thread->made, ns);
+	thread->began_on = thread->cpu;
+	thread->began_ns = ns;
+	thread->began_insns = made_trace_counter(t->made, thread->cpu, ns);
 	return true;
 }
 
@@ -301,8 +307,8 @@ static void add_mark(struct calls_trace *t, struct cursor payload)
 	text = cursor_take(&payload, head.bytes);
 	if (!text)
 		return;
+	mark = (struct mark){ .ns = time_of(t, head.ticks), .thread = head.thread, .text = xstrndup(text, head.bytes) };
 	thread = thread_of(t, head.thread);
-	mark = (struct mark){ .ns = time_of(t, head.ticks), .text = xstrndup(text, head.bytes) };
 	mark.cpu = thread && thread->cpu != NO_CPU ? thread->cpu : 0;
 	mark.task = thread ? made_task(thread->made) : 0;
 	mark.insns = made_trace_counter(t->made, mark.cpu, mark.ns);
@@ -349,12 +355,16 @@ static bool add_block(struct calls_trace *t, const struct calls_block_found *b)
 static void add_rest_of(struct calls_trace *t, const struct calls_rest *r)
 {
 	struct calls_program_thread *thread = thread_of(t, r->thread);
-	uint64_t n;
+	uint64_t n, end;
 
 	if (!thread)
 		thread = add_thread(t, r->thread, r->tid, "");
+	/* neither the file nor the ring has those between: the one is damaged, or not the other's */
+	if (thread->next_record && r->taken > thread->next_record)
+		lose(t, thread, r->taken - thread->next_record);
 	n = thread->next_record > r->taken ? thread->next_record : r->taken;
-	for (uint64_t end = n + r->count; n < end; n++) {
+	end = r->end < r->taken + r->count ? r->end : r->taken + r->count;
+	for (; n < end; n++) {
 		const struct calls_record *record = &r->records[n & (r->count - 1)];
 		struct calls_event e = {
 			.kind = record->function & CALLS_RECORD_EXIT ? CALLS_ENDS : CALLS_BEGIN,
@@ -363,8 +373,11 @@ static void add_rest_of(struct calls_trace *t, const struct calls_rest *r)
 			.ticks = record->ticks >> t->shift << t->shift,
 		};
 
-		if (!record->ticks || t->made->full)
+		if (t->made->full)
 			break;
+		/* it had not happened yet when a handler came, or the end */
+		if (!record->ticks)
+			continue;
 		/* a jump: where stacks were is not known here, so that what it left ends with what is around it */
 		if (record->function != CALLS_RECORD_EXIT)
 			add_event(t, thread, &e);
@@ -391,6 +404,18 @@ static int by_time(const void *va, const void *vb)
 	return a < b ? -1 : a > b;
 }
 
+/* The program's writer puts marks before events, so that some come before the first ones of their thread. */
+static void place_mark(struct calls_trace *t, struct mark *m)
+{
+	const struct calls_program_thread *thread = m->task ? NULL : thread_of(t, m->thread);
+
+	if (!thread)
+		return;
+	m->cpu = thread->began_on;
+	m->task = made_task(thread->made);
+	m->insns = thread->began_insns + (m->ns > thread->began_ns ? m->ns - thread->began_ns : 0);
+}
+
 static void put_marks(struct calls_trace *t)
 {
 	enum { INFO_LEVEL = 6, USER = 1 };
@@ -399,8 +424,9 @@ static void put_marks(struct calls_trace *t)
 	if (t->n_marks)
 		qsort(t->marks, t->n_marks, sizeof *t->marks, by_time);
 	for (size_t i = 0; i < t->n_marks; i++) {
-		const struct mark *m = &t->marks[i];
+		struct mark *m = &t->marks[i];
 
+		place_mark(t, m);
 		fact_put(&facts, &(struct fact){
 					 .kind = FACT_LOG,
 					 .cpu = m->cpu,

@@ -34,11 +34,15 @@ static int import_calls(struct import_input *in, const struct builder_sink *sink
 	cleanup_free char *path = xasprintf("%s.ring", in->path);
 	struct buf ring = { 0 };
 	struct error ignored;
-	int r = read_all(in, err);
+	int r;
 
-	/* it is there if the program did not come to its end */
-	if (r == 0 && file_read(path, LOG_MAX, &ring, &ignored) < 0)
+	/*
+	 * It is there if the program did not come to its end. If that runs still, what leaves the ring meanwhile is in
+	 * the file, which is read behind it.
+	 */
+	if (file_read(path, LOG_MAX, &ring, &ignored) < 0)
 		ring.len = 0;
+	r = read_all(in, err);
 	if (r == 0)
 		r = calls_trace_write(&in->data, &ring, in->path, sink, &ret->calls, err);
 	buf_free(&ring);
