@@ -385,6 +385,30 @@ RENAMED_LATE = """# tracer: function_graph
 """
 
 
+MARKED = """# tracer: function_graph
+ 1.000001 |   0)   a-5   |               |  vfs_write() {
+ 1.000002 |   0)   a-5   |   ==========> |
+ 1.000002 |   0)   a-5   |               |    sysvec_apic_timer_interrupt() {
+ 1.000004 |   0)   a-5   |   0.100 us    |      irq_enter_rcu(); /* = 0x0 */
+ 1.000005 |   0)   a-5   |   3.000 us    |    } /* sysvec_apic_timer_interrupt = 0xffffffea */
+ 1.000005 |   0)   a-5   |   <========== |
+ 1.000006 |   0)   a-5   |   0.100 us    |    dput(); /* <-vfs_write+0x10 ret=0x1 */
+ 1.000007 |   0)   a-5   |   6.000 us    |  } /* vfs_write = 4096 */
+ 1.000008 |   0)   a-5   |               |  vfs_read() {
+ 1.000009 |   0)   a-5   |   1.000 us    |  } /* vfs_read ret=-22 */
+"""
+
+
+def test_marked(tmp_path):
+    """Where an interrupt begins and ends, and what functions returned, as kernels write that: all calls are there, with no name but their own."""
+    (tmp_path / "x.txt").write_text(MARKED)
+    trace, said = imported(tmp_path / "x.txt", tmp_path / "x.upto", upto=UPTO_ASAN)
+    assert "calls whose ends are not there" not in said and "of which 0 matched no call" in run(UPTO_ASAN, "check", trace).stdout.decode(), said
+    rows = [(n["depth"], n["function"], n["calls"], n["total_ns"]) for n in upto_json("tree", "--json", trace)["tree"] if n["function"] != "[not traced]"]
+    assert sorted(rows) == [(1, "vfs_read", 1, 1000), (1, "vfs_write", 1, 6000), (2, "dput", 1, 100), (2, "sysvec_apic_timer_interrupt", 1, 3000),
+                            (3, "irq_enter_rcu", 1, 100)], rows
+
+
 def test_renamed_late(tmp_path):
     """A name that is told of a thread behind its exit is none of another one: what it was in the middle of goes on. Threads are told from processes."""
     (tmp_path / "x.txt").write_text(RENAMED_LATE)

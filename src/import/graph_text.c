@@ -49,6 +49,12 @@ static const char *skip_blanks(const char *at)
 	return at + strspn(at, " \t");
 }
 
+/* An interrupt's handler begins, or ends, which is what its functions show. */
+static bool is_interrupt(const char *at)
+{
+	return !strncmp(at, "==========>", 11) || !strncmp(at, "<==========", 11);
+}
+
 /* "12.345 us", "6881.369 us", "1298309 us", with a mark of what is long before it */
 static bool parse_duration(const char *at, uint64_t *ret_ns)
 {
@@ -144,6 +150,11 @@ static bool parse(char *text, struct line *ret)
 				*bar = '|';
 				return false;
 			}
+		}
+		/* in the duration's column, and with nothing behind it */
+		if (is_interrupt(skip_blanks(field))) {
+			ret->rest = field;
+			return true;
 		}
 		if (parse_duration(field, &ret->duration_ns)) {
 			ret->has_duration = true;
@@ -244,14 +255,19 @@ static const char *function_in(const char *at, char *name, size_t size)
 	return name;
 }
 
-/* "vfs_read" of "vfs_read ret=0x40" and the end of a comment. False: there is none. */
+/* "vfs_read" of "vfs_read ret=0x40" (6.5 to 6.12: "vfs_read = 0x40") and the end of a comment. False: there is none. */
 static bool tail_name(const char *at, char *name, size_t size)
 {
-	const char *end = strstr(at, "*/"), *more = strstr(at, " ret=");
+	static const char *const before_values[] = { " ret=", " = " };
+	const char *end = strstr(at, "*/");
 	size_t n = end ? (size_t)(end - at) : 0;
 
-	if (more && (size_t)(more - at) < n)
-		n = (size_t)(more - at);
+	for (size_t i = 0; i < sizeof before_values / sizeof *before_values; i++) {
+		const char *more = strstr(at, before_values[i]);
+
+		if (more && (size_t)(more - at) < n)
+			n = (size_t)(more - at);
+	}
 	while (n && isspace((unsigned char)at[n - 1]))
 		n--;
 	snprintf(name, size, "%.*s", (int)(n < size ? n : size - 1), at);
@@ -406,7 +422,7 @@ static void take_line(struct text *t, const struct line *l)
 	c->ns = l->ns;
 	if (!strncmp(at, "/* ", 3))
 		put_comment(t, l, &r, at + 3);
-	else if (strncmp(at, "==========>", 11) && strncmp(at, "<==========", 11) && *at)
+	else if (!is_interrupt(at) && *at)
 		put_call(t, l, &r, at);
 }
 
