@@ -409,6 +409,17 @@ def test_marked(tmp_path):
                             (3, "irq_enter_rcu", 1, 100)], rows
 
 
+def test_ends_without_end(tmp_path):
+    """Of ends alone so many are kept: those for which there is no room are counted, and are a gap."""
+    lines = [f" {1 + i / 1e5:.6f} |   0)   a-5   |   5.000 us    |  }} /* vfs_read */\n" for i in range(140000)]
+    (tmp_path / "x.txt").write_text("# tracer: function_graph\n" + "".join(lines))
+    for upto, kept in (UPTO, 140000), (UPTO_ASAN, 1 << 17):
+        trace, said = imported(tmp_path / "x.txt", tmp_path / "x.upto", upto=upto)
+        assert ("gap" in said) == (kept < 140000), said
+        info, calls = upto_json("info", "--json", trace), {f["function"]: f["calls"] for f in upto_json("top", "--json", trace)["functions"]}
+        assert calls["vfs_read"] == kept and info["lost"] == 140000 - kept, (calls, info["lost"])
+
+
 def test_renamed_late(tmp_path):
     """A name that is told of a thread behind its exit is none of another one: what it was in the middle of goes on. Threads are told from processes."""
     (tmp_path / "x.txt").write_text(RENAMED_LATE)

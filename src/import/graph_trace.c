@@ -11,7 +11,15 @@
 #include "trace/facts.h"
 #include "trace/meta.h"
 
-enum { NO_CPU = CPUS_MAX, KEPT_MAX = 1 << 26, FACTS_CHUNK = 8 << 20 };
+enum { NO_CPU = CPUS_MAX, FACTS_CHUNK = 8 << 20 };
+
+/* What is kept, where only ends of calls were recorded. */
+#ifdef UPTO_SMALL_CHUNKS /* more is to be seen in development */
+enum { KEPT_MAX = 1 << 17 };
+#else
+enum { KEPT_MAX = 1 << 26 };
+#endif
+enum { KEPT_TEXT = 1 << 30 };
 
 struct graph_thread {
 	int32_t pid;
@@ -64,6 +72,7 @@ struct graph_trace {
 		size_t text;       /* where it is in `kept_texts`, with a NUL */
 	} *kept;                   /* up to the first begin of a call */
 	size_t n_kept, kept_cap;
+	struct graph_record dropped; /* the first for which there was no room there; its count is that of all of them */
 	struct buf kept_texts;
 	struct buf lines;          /* of META: formats of events */
 	uint64_t n_formats;
@@ -555,14 +564,21 @@ static void add_kept(struct graph_trace *t)
 		add_kept_ends(t);
 	for (size_t i = 0; i < t->n_kept && !t->made->full; i++)
 		add(t, &t->kept[i].record, (char *)t->kept_texts.data + t->kept[i].text);
+	if (t->dropped.count && !t->made->full)
+		add(t, &t->dropped, "");
+	t->dropped.count = 0;
 	t->n_kept = 0;
 	t->kept_texts.len = 0;
 }
 
 static void keep(struct graph_trace *t, const struct graph_record *r, const char *text)
 {
-	if (t->n_kept == KEPT_MAX || t->kept_texts.len > KEPT_MAX)
+	if (t->n_kept == KEPT_MAX || t->kept_texts.len > KEPT_TEXT) {
+		if (!t->dropped.count)
+			t->dropped = (struct graph_record){ .kind = GRAPH_LOST, .ns = r->ns, .cpu = r->cpu };
+		t->dropped.count++;
 		return;
+	}
 	t->kept = array_grow(t->kept, t->n_kept, &t->kept_cap, sizeof *t->kept);
 	t->kept[t->n_kept++] = (struct kept){ *r, t->kept_texts.len };
 	buf_put(&t->kept_texts, text, r->text_bytes);
