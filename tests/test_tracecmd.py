@@ -350,6 +350,25 @@ def test_hostile(tmp_path):
     return f"{whole} of 60 could be read"
 
 
+@pytest.mark.weight(44)
+def test_return_addresses(tmp_path):
+    """Begins of calls as funcgraph-retaddr writes them: another event, which tells the same."""
+    folder, _ = recorded("6.12", "")
+    whole, other = os.path.join(folder, "calls.dat"), tmp_path / "other.dat"
+    run("trace-cmd", "convert", "--file-version", "6", "--compression", "none", "-i", whole, "-o", other)
+    data = other.read_bytes()
+    # no longer than it was, since the file knows where what is behind it lies
+    for old, new in (b"name: funcgraph_entry\n", b"name: fgraph_retaddr_entry\n"), (b'"--> %ps (%d)", (void *)REC->func, REC->depth', b'"%ps(%d)", (void *)REC->func, REC->depth'):
+        assert old in data
+        data = data.replace(old, new, 1)
+    assert len(data) == os.path.getsize(other)
+    other.write_bytes(data)
+    traces = [imported(dat, tmp_path / f"{i}.upto", upto=UPTO_ASAN) for i, dat in enumerate((whole, other))]
+    assert "by their ends" not in traces[1][1], traces[1][1]
+    trees = [[(n["depth"], n["function"], n["calls"], n["total_ns"]) for n in upto_json("tree", "--json", "-n", "0", trace)["tree"]] for trace, _ in traces]
+    assert trees[0] == trees[1] and len(trees[0]) > 100, [len(t) for t in trees]
+
+
 LOST_WHILE_AWAY = """# tracer: function_graph
  1.000001 |   0)   a-5   |               |  vfs_write() {
  1.000002 |   0)   a-5   |               |    pipe_write() {

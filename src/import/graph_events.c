@@ -8,13 +8,19 @@
 #include "event_format_text.h"
 #include "event_order.h"
 
-enum known_event { ENTRY, EXIT, SWITCH, WAKING, WAKEUP, NEWTASK, FORK, EXEC, GONE, RENAME, CONSOLE, PRINT };
+enum known_event {
+	ENTRY, RETADDR_ENTRY, EXIT, SWITCH, WAKING, WAKEUP, NEWTASK, FORK, EXEC, GONE, RENAME, CONSOLE, PRINT,
+};
+
+enum { FEW_PIDS = 1 << 16 };
 
 /* By the names that kernels have: the field that comes first in the list and is there. */
 static const struct {
 	const char *system, *name, *fields[GRAPH_FIELDS];
 } events[] = {
 	[ENTRY] = { "ftrace", "funcgraph_entry", { "func", "depth" } },
+	/* in its place with funcgraph-retaddr (6.13) */
+	[RETADDR_ENTRY] = { "ftrace", "fgraph_retaddr_entry", { "func", "depth" } },
 	[EXIT] = { "ftrace", "funcgraph_exit", { "func", "depth", "calltime", "rettime" } },
 	[SWITCH] = { "sched", "sched_switch", { "next_pid", "next_comm", "prev_comm" } },
 	[WAKING] = { "sched", "sched_waking", { "pid", "comm" } },
@@ -69,7 +75,7 @@ void graph_events_init(struct graph_events *d, struct tep_handle *tep, bool keep
 
 bool graph_events_are_there(const struct graph_events *d)
 {
-	return d->known[ENTRY] || d->known[EXIT];
+	return d->known[ENTRY] || d->known[RETADDR_ENTRY] || d->known[EXIT];
 }
 
 static uint64_t number(const struct graph_events *d, enum known_event event, unsigned field,
@@ -159,8 +165,9 @@ static void put(struct graph_events *d, const struct tep_record *record, enum kn
 
 	switch (event) {
 	case ENTRY:
+	case RETADDR_ENTRY:
 	case EXIT:
-		r->kind = event == ENTRY ? GRAPH_ENTER : GRAPH_EXIT;
+		r->kind = event == EXIT ? GRAPH_EXIT : GRAPH_ENTER;
 		r->function = function_of(d, number(d, event, 0, record), r->ns);
 		r->depth = (uint16_t)number(d, event, 1, record);
 		r->interrupts = (tep_data_flags(d->tep, (struct tep_record *)record) &
@@ -270,6 +277,24 @@ static void keep(struct graph_events *d, const struct tep_record *record, const 
 	graph_writer_put_bytes(d->to, &r, d->turned.data, d->turned.len);
 }
 
+static void put_comm(struct graph_events *d, int pid, uint64_t ns)
+{
+	if (tep_is_pid_registered(d->tep, pid))
+		graph_writer_put(d->to, &(struct graph_record){ .kind = GRAPH_COMM, .other = pid, .ns = ns },
+				 tep_data_comm_from_pid(d->tep, pid));
+}
+
+/* There are too many numbers to ask for the name of each beforehand: of large ones when they come. */
+static void note_pid(struct graph_events *d, int pid, uint64_t ns)
+{
+	uint64_t *is_known = pid < FEW_PIDS ? NULL : map_put(&d->pids, (uint32_t)pid, 0);
+
+	if (!is_known || *is_known)
+		return;
+	*is_known = 1;
+	put_comm(d, pid, ns);
+}
+
 void graph_events_take(struct graph_events *d, struct tep_record *record, int cpu)
 {
 	struct tep_event *event = tep_find_event_by_record(d->tep, record);
@@ -287,6 +312,7 @@ void graph_events_take(struct graph_events *d, struct tep_record *record, int cp
 	if (!event)
 		return;
 	r.pid = tep_data_pid(d->tep, record);
+	note_pid(d, r.pid, r.ns);
 	/* before a switch, which another thread is behind */
 	if (is_kept(d, event))
 		keep(d, record, event, r);
@@ -299,10 +325,6 @@ void graph_events_take(struct graph_events *d, struct tep_record *record, int cp
 
 void graph_events_put_comms(struct graph_events *d)
 {
-	enum { PIDS = 1 << 16 };
-
-	for (int pid = 1; pid < PIDS; pid++)
-		if (tep_is_pid_registered(d->tep, pid))
-			graph_writer_put(d->to, &(struct graph_record){ .kind = GRAPH_COMM, .other = pid },
-					 tep_data_comm_from_pid(d->tep, pid));
+	for (int pid = 1; pid < FEW_PIDS; pid++)
+		put_comm(d, pid, 0);
 }

@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "graph_records.h"
 
-enum { GRAPH_EVENTS = 12, GRAPH_FIELDS = 5 };
+enum { GRAPH_EVENTS = 13, GRAPH_FIELDS = 5 };
 
 struct graph_events {
 	struct graph_writer *to;
@@ -20,6 +20,7 @@ struct graph_events {
 	struct tep_format_field *fields[GRAPH_EVENTS][GRAPH_FIELDS];
 	struct map names;  /* functions that were named */
 	struct map starts; /* address → where its function begins */
+	struct map pids;   /* large ones whose names were put, or are not known */
 	bool keeps_all;    /* all events are put, also those that only tell of threads */
 	struct map formats; /* event's ID → its number + 1 */
 	uint64_t n_formats;
@@ -36,7 +37,7 @@ void graph_events_init(struct graph_events *d, struct tep_handle *tep, bool keep
 /* Does anything tell of calls? */
 bool graph_events_are_there(const struct graph_events *d);
 
-/* Put the names of those who were there before. */
+/* Put the names of those who were there before; of large PIDs they come with their first event. */
 void graph_events_put_comms(struct graph_events *d);
 /* Records of one CPU are in the order of time, and of all CPUs nearly so. */
 void graph_events_take(struct graph_events *d, struct tep_record *record, int cpu);
