@@ -354,6 +354,12 @@ def test_bootconfig(name):
     assert parsed(p.stdout.decode()) == want, p.stdout.decode()
     takes = b"this kernel takes a bootconfig" if os.path.exists("/proc/bootconfig") else b"it has no CONFIG_BOOT_CONFIG"
     assert takes in p.stderr and b"'bootconfig -a FILE INITRD'" in p.stderr, p.stderr
+    # how much of the boot there will be, and whether this kernel knows these words
+    room = int(re.search(rb"room for the last (\d+) calls of each CPU", p.stderr)[1])
+    kib = int((want.get("kernel.trace_buf_size") or want["ftrace.buffer_size"])[0].rstrip("KB"))
+    assert kib * 1024 / 70 < room < kib * 1024 / 40 and (b"ms of one that makes a million" in p.stderr) == ("kernel.tracing_thresh" not in want), p.stderr
+    release = os.uname().release.encode()
+    assert any(words in p.stderr for words in (release + b" has function_graph", release + b" has no function_graph", b"whether " + release + b" has")), p.stderr
     # the words of the command line are the same, where that can have them
     words = dict(w.split("=", 1) for w in run(UPTO_ASAN, "host", "boot-args", *options).stdout.decode().split())
     assert all(words[key.removeprefix("kernel.")] == ",".join(value) for key, value in want.items() if key.startswith("kernel.")), words

@@ -4,8 +4,12 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
+
+#include "base/alloc.h"
 
 /* One way to write what is asked for: of the command line, or of a bootconfig. */
 struct form {
@@ -49,15 +53,69 @@ static void put_filters(const struct form *form, const struct host_options *o)
 	put_number(form, "tracing_thresh", o->min_us, "");
 }
 
+/* Records of the ring buffer, with their heads: struct ftrace_graph_ent_entry and ftrace_graph_ret_entry. */
+enum { BEGIN_BYTES = 24, END_BYTES = 44 };
+
+static void say_room(const struct host_options *o)
+{
+	uint64_t calls = o->buffer_kb * 1024 / (o->min_us ? END_BYTES : BEGIN_BYTES + END_BYTES);
+
+	fprintf(stderr, "upto: %" PRIu64 " KiB have room for the last %" PRIu64 " calls of each CPU", o->buffer_kb, calls);
+	if (o->min_us)
+		fprintf(stderr, " that took so long\n");
+	else
+		fprintf(stderr,
+			": %" PRIu64 " ms of one that makes a million in a second; --min-duration 500us keeps only calls that took "
+			"that long, so that more of the boot fits\n",
+			calls / 1000);
+}
+
+/* A line of a small file of the kernel's, or of its configuration's. */
+static bool file_says(const char *path, const char *what, bool *ret_is_there)
+{
+	FILE *f = fopen(path, "re");
+	char line[4096];
+	bool says = false;
+
+	*ret_is_there = f != NULL;
+	while (f && !says && fgets(line, sizeof line, f))
+		says = strstr(line, what);
+	if (f)
+		fclose(f);
+	return says;
+}
+
+/* Was the kernel that runs here built for it? The one that is to boot may be another. */
+static void say_kernel(const struct host_options *o)
+{
+	struct utsname u = { 0 };
+	cleanup_free char *config = NULL;
+	bool is_there, has, filters;
+
+	uname(&u);
+	config = xasprintf("/boot/config-%s", u.release);
+	has = file_says("/sys/kernel/tracing/available_tracers", "function_graph", &is_there);
+	filters = access("/sys/kernel/tracing/set_ftrace_filter", F_OK) == 0;
+	if (!is_there) {
+		has = file_says(config, "CONFIG_FUNCTION_GRAPH_TRACER=y", &is_there);
+		filters = file_says(config, "CONFIG_DYNAMIC_FTRACE=y", &is_there);
+	}
+	if (!is_there)
+		fprintf(stderr, "upto: whether %s has function_graph is not known: root can tell, or %s\n", u.release, config);
+	else if (!has)
+		fprintf(stderr, "upto: %s has no function_graph: it was built without CONFIG_FUNCTION_GRAPH_TRACER\n", u.release);
+	else if (!filters && (o->functions || o->not || o->below))
+		fprintf(stderr, "upto: %s has function_graph, but chooses no functions: it was built without CONFIG_DYNAMIC_FTRACE\n",
+			u.release);
+	else
+		fprintf(stderr, "upto: %s has function_graph\n", u.release);
+}
+
 static void say_rest(const struct host_options *o, const char *how)
 {
-	fprintf(stderr,
-		"upto: %s; after that boot, 'upto host read -o TRACE' makes the trace of what the buffers hold: the last %" PRIu64
-		" KiB of each CPU%s\n",
-		how, o->buffer_kb,
-		o->min_us
-			? ""
-			: "; --min-duration 500us keeps only calls that took that long, so that more of the boot fits");
+	fprintf(stderr, "upto: %s; after that boot, 'upto host read -o TRACE' makes the trace of what the buffers hold\n", how);
+	say_room(o);
+	say_kernel(o);
 }
 
 void host_boot_args_print(const struct host_choice *choice)
