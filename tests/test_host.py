@@ -312,6 +312,76 @@ def test_boot():
     return f"{len(mine)} initcalls; apart by at most {near[-1]:.1%}"
 
 
+def recorded_left(version):
+    """The folder of what found the tracer set, or could not write; the guest is as fast as QEMU goes."""
+    name, program = os.path.join(WORK, f"host-left-{version}"), os.path.join(WORK, "threads")
+
+    def make():
+        source = program + ".c"
+        with open(source, "w") as f:
+            f.write("#include <pthread.h>\n#include <fcntl.h>\n#include <unistd.h>\n"
+                    "static void *work(void *x) { char c; for (;; usleep(20000)) { int fd = open(\"/proc/version\", O_RDONLY); read(fd, &c, 1); close(fd); } return x; }\n"
+                    "int main(void) { pthread_t t; pthread_create(&t, 0, work, 0); pthread_create(&t, 0, work, 0); pause(); }\n")
+        run("gcc", "-O1", "-static", "-o", program, source, "-pthread")
+        image = initrd(version, "hostleft", *libraries_of(UPTO), f"{UPTO}=/usr/bin/upto", f"{program}=/bin/threads", newer_than=[UPTO])
+        with open(name + ".disk", "wb") as f:
+            f.truncate(128 << 20)
+        run(*qemu_args(version, image, disk=name + ".disk", append="ftrace=function_graph tracing_thresh=300 trace_buf_size=1024K", memory="1G"), timeout=1500)
+        unpack_disk(name + ".disk", name)
+
+    once_a_run(name, make)
+    return name
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.weight(160)
+def test_left_whatever_ends_it(version):
+    """What others have set, lists of several also, is as it was: behind each signal, and behind SIGKILL at the next start, which says so."""
+    folder = recorded_left(version)
+    before, lines = text(folder, "before"), text(folder, "before").splitlines()
+    for name, want in ("set_ftrace_filter", 3), ("set_graph_function", 3), ("set_ftrace_notrace", 2), ("set_ftrace_pid", 2), ("tracing_thresh", 1):
+        assert sum(line.startswith(name + ":") for line in lines) == want, lines
+    for name in "set", "next", "QUIT", "PIPE", "XFSZ", "pipe", "first":
+        assert text(folder, "after-" + name) == before, (name, text(folder, "after-" + name), before)
+    assert text(folder, "killed") != before and "tracing_thresh:1\n" in text(folder, "killed")
+    assert "a recording that was killed had left the kernel's tracer set: that is put back" in text(folder, "next.said")
+    assert "had left" not in text(folder, "set.said")
+    assert {text(folder, name) for name in ("QUIT", "PIPE", "XFSZ")} == {"status 0\n"}
+    said = text(folder, "second.said")
+    assert "another 'upto host record' has the kernel's tracer just now" in said and "status 1" in said, said
+    assert "next: upto top" in text(folder, "first.said")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.weight(159)
+def test_not_written(version):
+    """What is in the buffers is not taken before it is known to where; where there is no more room, the recording ends there, and is a trace."""
+    folder = recorded_left(version)
+    said = text(folder, "unread.said")
+    assert all(why in said for why in ("there.upto: exists; --force overwrites it", "/dev/null: not a regular file", "/nowhere/: No such file or directory")), said
+    assert said.count("status 1") == 3 and text(folder, "there.upto") == "there before\n", said
+    boot = upto_json("top", "--json", os.path.join(folder, "boot.upto"))["functions"]
+    assert sum(f["calls"] for f in boot) > 30
+    said = text(folder, "full.said")
+    assert "No space left on device: the recording ended there" in said and "status 1" in said and "full.upto: " in said, said
+    trace = os.path.join(folder, "full.upto")
+    assert "of which 0 matched no call" in run(UPTO, "check", trace).stdout.decode()
+    assert sum(f["calls"] for f in upto_json("top", "--json", trace)["functions"]) > 1000
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.weight(158)
+def test_threads_of_process(version):
+    """--pid is a process, with all its threads."""
+    folder = recorded_left(version)
+    threads = set(map(int, text(folder, "threads").split()))
+    assert len(threads) == 3
+    calls = calls_by_process(os.path.join(folder, "threads.upto"))
+    seen = {pid for pid, functions in calls.items() if functions.get("vfs_read")}
+    assert len(seen) == 2 and seen < threads, (threads, seen)
+    assert "--pid 12345: no such process" in text(folder, "nobody.said")
+
+
 def parsed(text):
     """A bootconfig, by its documentation: KEY { … }, KEY = VALUE, "VALUE", "VALUE"; keys in full."""
     values, inside = {}, []
@@ -370,6 +440,12 @@ def test_asked():
     fails(2, r"--functions: has what a bootconfig cannot have", "host", "boot-args", "--bootconfig", "-F", 'a"b')
     fails(2, r"--bootconfig: is for boot-args", "host", "read", "--bootconfig")
     fails(2, r"a boot has no time:TIME", "host", "boot-args", "--bootconfig", "--start", "time:1s")
+    fails(2, r"what is in the buffers has no time:TIME", "host", "read", "--start", "time:1s")
+    with open(os.path.join(WORK, "times.kfi"), "w") as f:
+        f.write("begin trigger stop time 1000 end")
+    fails(2, r"what is in the buffers has no time:TIME", "host", "read", "--kfi", os.path.join(WORK, "times.kfi"))
+    fails(1, r"/nowhere/: No such file or directory", "host", "read", "-o", "/nowhere/x.upto")
+    fails(1, r"/dev/null: not a regular file", "host", "read", "-o", "/dev/null")
     fails(2, r"the kernel counts microseconds", "host", "record", "--min-duration", "10ns")
     if not os.path.isdir("/sys/kernel/tracing/events"):
         fails(1, r"(no tracefs: it needs root|has no function_graph|that is root's)", "host", "record", "-o", os.path.join(WORK, "host.upto"), "--", "true")

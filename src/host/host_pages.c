@@ -34,7 +34,7 @@ struct host_pages {
 	size_t n_cpus;
 	size_t page; /* bytes */
 	const struct buf *tasks;
-	_Atomic bool stops;
+	_Atomic bool stops, is_full;
 };
 
 /*
@@ -47,9 +47,11 @@ static size_t take(struct cpu *c, size_t most)
 	size_t i = 0;
 	ssize_t n;
 
-	for (; i < most && (n = read(c->in, page, c->of->page)) > 0; i++)
-		if (!c->failed)
-			c->failed = -write_all(c->out, page, (size_t)n);
+	for (; i < most && !c->failed && (n = read(c->in, page, c->of->page)) > 0; i++) {
+		c->failed = -write_all(c->out, page, (size_t)n);
+		if (c->failed)
+			c->of->is_full = true;
+	}
 	return i;
 }
 
@@ -69,11 +71,13 @@ static void *take_in_thread(void *arg)
 	struct cpu *c = arg;
 
 	pthread_setname_np(pthread_self(), HOST_READERS);
-	while (!c->of->stops) {
+	/* what comes behind a gap on one CPU is of no use on the others */
+	while (!c->of->stops && !c->of->is_full) {
 		pause.tv_nsec = next_pause(pause.tv_nsec, take(c, AT_ONCE));
 		nanosleep(&pause, NULL);
 	}
-	take(c, SIZE_MAX);
+	if (!c->of->is_full)
+		take(c, SIZE_MAX);
 	return NULL;
 }
 
@@ -138,13 +142,24 @@ int host_pages_stop(struct host_pages *p, struct error *err)
 
 		if (c->has_thread)
 			pthread_join(c->thread, NULL);
-		else
+		else if (c->in >= 0 && !p->is_full)
 			take(c, SIZE_MAX);
 		c->has_thread = false;
+		/* while it is open, its instance cannot go */
+		if (c->in >= 0)
+			close(c->in);
+		c->in = -1;
 		if (c->failed)
-			r = error_set(err, "a temporary file for what is recorded: %s", strerror(c->failed));
+			r = error_set(err,
+				      "a temporary file for what is recorded (TMPDIR): %s: the recording ended there",
+				      strerror(c->failed));
 	}
 	return r;
+}
+
+bool host_pages_are_full(const struct host_pages *p)
+{
+	return p->is_full;
 }
 
 void host_pages_free(struct host_pages *p)
@@ -153,7 +168,6 @@ void host_pages_free(struct host_pages *p)
 
 	host_pages_stop(p, &ignored);
 	for (size_t i = 0; i < p->n_cpus; i++) {
-		close(p->cpus[i].in);
 		if (p->cpus[i].out >= 0)
 			close(p->cpus[i].out);
 	}

@@ -16,7 +16,13 @@ struct host_pages;
  */
 struct host_pages *host_pages_start(const char *folder, const struct buf *tasks, struct error *err);
 
-/* Nothing more is written there: take the rest. An error is one of writing the files. */
+/* Has no more room been there for what is taken? Nothing more is. */
+bool host_pages_are_full(const struct host_pages *p);
+
+/*
+ * Nothing more is written there: take the rest. An error is one of writing the files: what came before that can be read
+ * nevertheless.
+ */
 int host_pages_stop(struct host_pages *p, struct error *err);
 void host_pages_free(struct host_pages *p);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "host_tracing.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "host_note.h"
 
 /* The instance's name: one that is there before was left by a recording that was killed. */
 #define INSTANCE "upto"
@@ -22,8 +24,11 @@ struct host_tracing {
 		struct tracefs_instance *of;
 		const char *file;
 		char *text;
+		enum host_note_kind kind;
 	} saved[SAVED_MAX];
 	size_t n_saved;
+	struct host_note note; /* of files that all share */
+	bool was_left;
 	bool monotonic;
 	char *triggers[2]; /* "vfs_read:traceon:1", to be taken away */
 	size_t n_triggers;
@@ -46,17 +51,44 @@ static char *content(char *text)
 	return text;
 }
 
+/* "1408" of "7 (expanded: 1408)": a buffer that nobody has used has little until somebody does. */
+static char *without_comment(char *text)
+{
+	char *comment = strstr(text, " (expanded: "), *n;
+
+	if (!comment)
+		return text;
+	n = strchr(comment, ':') + 2;
+	memmove(text, n, strlen(n) + 1);
+	text[strcspn(text, ")")] = 0;
+	return text;
+}
+
+static void save(struct host_tracing *t, struct tracefs_instance *of, enum host_note_kind kind, const char *file,
+		 char *text)
+{
+	t->saved[t->n_saved++] = (struct saved){ of, file, text, kind };
+	if (!of)
+		host_note_add(&t->note, kind, file, text);
+}
+
 /* Keep what a file has, and write another text to it. */
-static int set(struct host_tracing *t, struct tracefs_instance *of, const char *file, const char *text,
-	       struct error *err)
+static int change(struct host_tracing *t, struct tracefs_instance *of, enum host_note_kind kind, const char *file,
+		  const char *text, struct error *err)
 {
 	char *before = tracefs_instance_file_read(of, file, NULL);
 
 	if (!before)
 		return error_set(err, "%s: this kernel has no such file of function_graph's: %s", file,
 				 strerror(errno));
-	t->saved[t->n_saved++] = (struct saved){ of, file, content(before) };
+	save(t, of, kind, file, without_comment(content(before)));
 	return write_text(t, of, file, text, err);
+}
+
+static int set(struct host_tracing *t, struct tracefs_instance *of, const char *file, const char *text,
+	       struct error *err)
+{
+	return change(t, of, HOST_NOTE_VALUE, file, text, err);
 }
 
 /* The same of a file that holds a list: a name each time. */
@@ -68,7 +100,7 @@ static int set_list(struct host_tracing *t, struct tracefs_instance *of, const c
 
 	if (!list)
 		return 0;
-	if (set(t, of, file, "\n", err) < 0)
+	if (change(t, of, HOST_NOTE_LIST, file, "\n", err) < 0)
 		return -1;
 	while ((name = strsep(&rest, ","))) {
 		/* without the line's end, the kernel would take the name when the file is closed, and tell nobody */
@@ -97,6 +129,8 @@ static int set_trigger(struct host_tracing *t, const char *function, const char 
 	if (!function)
 		return 0;
 	line = xasprintf("%s:%s:1\n", function, what);
+	if (!t->instance)
+		host_note_add(&t->note, HOST_NOTE_TRIGGER, "set_ftrace_filter", line);
 	if (tracefs_instance_file_append(t->instance, "set_ftrace_filter", line) < 0) {
 		free(line);
 		return error_set(err, "%s: the kernel can trace no such function (%s)", function, what);
@@ -116,18 +150,61 @@ static void remove_triggers(struct host_tracing *t)
 	}
 }
 
+/* The kernel takes a word at a time. What else a list shows was never in it: a word for nothing, what functions do. */
+static void restore_list(struct tracefs_instance *of, const char *file, char *list)
+{
+	char *word;
+
+	tracefs_instance_file_write(of, file, "\n");
+	while ((word = strsep(&list, "\n"))) {
+		cleanup_free char *line = NULL;
+
+		word[strcspn(word, " \t")] = 0;
+		if (!*word || strchr(word, ':') || !strcmp(word, "no"))
+			continue;
+		line = xasprintf("%s\n", word);
+		tracefs_instance_file_append(of, file, line);
+	}
+}
+
+static void restore_file(struct tracefs_instance *of, enum host_note_kind kind, const char *file, char *text)
+{
+	if (kind == HOST_NOTE_LIST)
+		restore_list(of, file, text);
+	else /* a filter that is none is shown by that word, and written as 0 */
+		tracefs_instance_file_write(of, file, !*text ? "\n" : !strcmp(text, "none") ? "0" : text);
+}
+
 static void restore(struct host_tracing *t)
 {
 	remove_triggers(t);
 	while (t->n_saved) {
 		struct saved *s = &t->saved[--t->n_saved];
 
-		/* a filter that is none is shown by that word, and written as 0 */
-		tracefs_instance_file_write(s->of, s->file, !*s->text                  ? "\n"
-							    : !strcmp(s->text, "none") ? "0"
-										       : s->text);
+		restore_file(s->of, s->kind, s->file, s->text);
 		free(s->text);
 	}
+	host_note_end(&t->note);
+}
+
+/* What a recording that was killed has found, before all is looked at anew. */
+static void restore_left(struct host_tracing *t, char *left)
+{
+	enum host_note_kind kind;
+	const char *file;
+	char *text;
+
+	while (left && host_note_take(left, &kind, &file, &text)) {
+		t->was_left = true;
+		if (kind == HOST_NOTE_TRIGGER) {
+			cleanup_free char *not = xasprintf("!%s", text);
+
+			tracefs_instance_file_append(NULL, file, not);
+		} else {
+			restore_file(NULL, kind, file, text);
+		}
+	}
+	free(left);
 }
 
 /* It is not begun to find out: that would change the code of all functions. */
@@ -146,6 +223,7 @@ static void make_instance(struct host_tracing *t)
 	if (tracefs_instance_exists(INSTANCE)) {
 		struct tracefs_instance *old = tracefs_instance_create(INSTANCE);
 
+		t->was_left = true;
 		tracefs_instance_destroy(old);
 		tracefs_instance_free(old);
 	}
@@ -159,6 +237,29 @@ static void make_instance(struct host_tracing *t)
 	t->instance = NULL;
 }
 
+/* All threads that it has; what these make later is theirs. */
+static int set_process(struct host_tracing *t, struct tracefs_instance *own, int32_t pid, struct error *err)
+{
+	cleanup_free char *folder = xasprintf("/proc/%" PRId32 "/task", pid);
+	struct buf threads = { 0 };
+	DIR *dir = opendir(folder);
+	struct dirent *e;
+	int r;
+
+	if (!dir)
+		return error_set(err, "--pid %" PRId32 ": no such process", pid);
+	while ((e = readdir(dir)))
+		if (*e->d_name != '.')
+			buf_printf(&threads, "%s%s", threads.len ? "," : "", e->d_name);
+	closedir(dir);
+	buf_put_u8(&threads, 0);
+	r = set(t, own, "options/function-fork", "1", err);
+	if (r == 0)
+		r = set_list(t, own, "set_ftrace_pid", (char *)threads.data, err);
+	buf_free(&threads);
+	return r;
+}
+
 static int choose(struct host_tracing *t, const struct host_options *o, struct error *err)
 {
 	struct tracefs_instance *own = t->instance;
@@ -170,9 +271,7 @@ static int choose(struct host_tracing *t, const struct host_options *o, struct e
 	    set_number(t, NULL, "tracing_thresh", o->min_us, err) < 0 ||
 	    set_number(t, own, "buffer_size_kb", o->buffer_kb, err) < 0)
 		return -1;
-	if (o->pid && set(t, own, "options/function-fork", "1", err) < 0)
-		return -1;
-	return o->pid ? set_number(t, own, "set_ftrace_pid", (uint64_t)o->pid, err) : 0;
+	return o->pid ? set_process(t, own, o->pid, err) : 0;
 }
 
 /* "mono" of "local global [mono]": which it is now. */
@@ -198,7 +297,7 @@ static void set_clock(struct host_tracing *t, const char *clock)
 	free(text);
 	if (!before)
 		return;
-	t->saved[t->n_saved++] = (struct saved){ t->instance, "trace_clock", before };
+	save(t, t->instance, HOST_NOTE_VALUE, "trace_clock", before);
 	t->monotonic = write_text(t, t->instance, "trace_clock", clock, &ignored) == 0 && !strcmp(clock, "mono");
 }
 
@@ -285,12 +384,14 @@ static struct host_tracing *open_tracing(struct error *err)
 	}
 	t = xcalloc(1, sizeof *t);
 	t->folder = xstrdup(tracefs_tracing_dir());
+	t->note.fd = -1;
 	return t;
 }
 
 struct host_tracing *host_tracing_new(const struct host_options *options, bool on, struct error *err)
 {
 	struct host_tracing *t = open_tracing(err);
+	char *left;
 
 	if (!t)
 		return NULL;
@@ -299,7 +400,13 @@ struct host_tracing *host_tracing_new(const struct host_options *options, bool o
 		host_tracing_free(t);
 		return NULL;
 	}
+	if (host_note_begin(&t->note, &left, err) < 0) {
+		host_tracing_free(t);
+		return NULL;
+	}
 	make_instance(t);
+	restore_left(t, left);
+	host_note_forget(&t->note);
 	if (t->instance) {
 		char *folder = tracefs_instance_get_dir(t->instance);
 
@@ -354,6 +461,11 @@ void host_tracing_free(struct host_tracing *t)
 	}
 	free(t->folder);
 	free(t);
+}
+
+bool host_tracing_was_left(const struct host_tracing *t)
+{
+	return t->was_left;
 }
 
 bool host_tracing_is_monotonic(const struct host_tracing *t)

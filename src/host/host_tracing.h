@@ -42,6 +42,9 @@ bool host_tracing_ended_itself(const struct host_tracing *t);
 /* All is as it was found. */
 void host_tracing_free(struct host_tracing *t);
 
+/* Had a recording that was killed left it set? It was put back first. */
+bool host_tracing_was_left(const struct host_tracing *t);
+
 /* Are its times those of CLOCK_MONOTONIC? */
 bool host_tracing_is_monotonic(const struct host_tracing *t);
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "cli/args/trace_arg.h"
 #include "cli/child.h"
 #include "cli/commands.h"
@@ -106,7 +107,8 @@ static void end(int sig)
 
 static void on_signals(void (*handler)(int sig))
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	/* also what upto itself may be sent for a pipe that nobody reads, or a file that is too long */
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ };
 	const struct sigaction act = { .sa_handler = handler };
 
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
@@ -165,15 +167,22 @@ static void timing_end(struct timing *t)
 		pthread_join(t->thread, NULL);
 }
 
-/* Has what it was to stop at come? */
-static bool is_over(const struct timing *t)
+/* Has what it was to stop at come? `pages` NULL: they are taken at the end. */
+static bool is_over(const struct timing *t, const struct host_pages *pages)
 {
-	return __atomic_load_n(&t->over, __ATOMIC_RELAXED) ||
+	return __atomic_load_n(&t->over, __ATOMIC_RELAXED) || (pages && host_pages_are_full(pages)) ||
 	       (t->choice->options.stop_entry && host_tracing_ended_itself(t->tracing));
 }
 
+/* The kernel tells nobody of these moments. */
+static bool ends_when_read(const struct host_choice *c)
+{
+	return (c->part.stop_exit || c->part.max_calls) && !c->options.stop_entry && c->stop_ns == UINT64_MAX;
+}
+
 /* Up to the command's end; or, without one, up to Ctrl-C, or to where it is to stop. Returns the exit status. */
-static int wait_for_end(const struct args *args, const struct timing *t, struct error *err)
+static int wait_for_end(const struct args *args, const struct timing *t, const struct host_pages *pages,
+			struct error *err)
 {
 	const struct timespec little = { .tv_nsec = LOOK_NS };
 	int status;
@@ -183,9 +192,10 @@ static int wait_for_end(const struct args *args, const struct timing *t, struct 
 		return status < 0 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
 	if (!ended)
-		fprintf(stderr, "upto: %s this kernel; Ctrl-C ends it\n",
-			host_choice_waits(t->choice) ? "waiting to record" : "recording");
-	while (!ended && !is_over(t))
+		fprintf(stderr, "upto: %s this kernel; %sCtrl-C ends it\n",
+			host_choice_waits(t->choice) ? "waiting to record" : "recording",
+			ends_when_read(t->choice) ? "where it is to stop is found when it is written: " : "");
+	while (!ended && !is_over(t, pages))
 		nanosleep(&little, NULL);
 	return 0;
 }
@@ -201,6 +211,38 @@ static int write_choice(const struct args *args, struct host_choice *choice, str
 	return write_trace(args, pages, &choice->part, err);
 }
 
+/* Before anything is taken that is there once only. */
+static int check_output(const struct args *args, struct error *err)
+{
+	const char *path = output_of(args), *slash = strrchr(path, '/');
+	cleanup_free char *folder = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
+
+	if (output_file_check(path, OUTPUT_TRACE, arg(args, "force"), NULL, err) < 0)
+		return -1;
+	return access(folder, W_OK | X_OK) < 0 ? error_set(err, "%s: %s", folder, strerror(errno)) : 0;
+}
+
+/*
+ * All pages are there, or there will be no more: the tracer is as it was found before anything else is done, and then
+ * they are written, which is as whole as it can be where there was no room for all of them (*err).
+ */
+static int end_recording(const struct args *args, struct host_choice *choice, struct host_tracing *tracing,
+			 struct host_pages *pages, bool writes, struct error *err)
+{
+	struct error other;
+	int r = -1, whole = pages ? host_pages_stop(pages, err) : -1;
+
+	host_tracing_free(tracing);
+	if (!pages)
+		return -1;
+	if (writes)
+		r = write_choice(args, choice, pages, whole < 0 ? &other : err);
+	if (writes && r < 0 && whole < 0)
+		*err = other;
+	host_pages_free(pages);
+	return r < 0 || whole < 0 ? -1 : 0;
+}
+
 static int record_choice(const struct args *args, struct host_choice *choice, struct error *err)
 {
 	struct timing timing = { .choice = choice };
@@ -209,7 +251,7 @@ static int record_choice(const struct args *args, struct host_choice *choice, st
 	struct buf tasks = { 0 };
 	int status = -1;
 
-	if (output_file_check(output_of(args), OUTPUT_TRACE, arg(args, "force"), NULL, err) < 0)
+	if (check_output(args, err) < 0)
 		return -1;
 	if (!choice->before_ns)
 		host_tasks_read(true, &tasks);
@@ -220,13 +262,15 @@ static int record_choice(const struct args *args, struct host_choice *choice, st
 		buf_free(&tasks);
 		return -1;
 	}
+	if (host_tracing_was_left(tracing))
+		fprintf(stderr, "upto: a recording that was killed had left the kernel's tracer set: that is put back\n");
 	choice->part.monotonic = host_tracing_is_monotonic(tracing);
 	/* of what only the end is wanted, the buffers forget the begin by themselves */
 	if (!choice->before_ns)
 		pages = host_pages_start(host_tracing_folder(tracing), &tasks, err);
 	if (pages || choice->before_ns) {
 		timing_begin(&timing);
-		status = wait_for_end(args, &timing, err);
+		status = wait_for_end(args, &timing, pages, err);
 		timing_end(&timing);
 		host_tracing_stop(tracing);
 	}
@@ -236,13 +280,9 @@ static int record_choice(const struct args *args, struct host_choice *choice, st
 		host_tasks_read(false, &tasks);
 		pages = host_pages_start(host_tracing_folder(tracing), &tasks, err);
 	}
-	if (!pages || host_pages_stop(pages, err) < 0 ||
-	    (status >= 0 && write_choice(args, choice, pages, err) < 0))
+	if (end_recording(args, choice, tracing, pages, status >= 0, err) < 0)
 		status = -1;
-	if (pages)
-		host_pages_free(pages);
 	buf_free(&tasks);
-	host_tracing_free(tracing);
 	return status;
 }
 
@@ -258,33 +298,40 @@ static int record(const struct args *args, struct error *err)
 /* What a tracer that runs already has in its buffers. */
 static int read_choice(const struct args *args, struct host_choice *choice, struct error *err)
 {
-	struct host_tracing *tracing = host_tracing_found(err);
+	struct host_tracing *tracing;
 	struct host_pages *pages;
 	struct buf tasks = { 0 };
-	int r = -1;
+	int r;
 
+	if (check_output(args, err) < 0)
+		return -1;
+	on_signals(end);
+	tracing = host_tracing_found(err);
 	if (!tracing)
 		return -1;
 	host_tasks_read(false, &tasks);
 	/* the kernel that booted has begun at once, and has not ended by itself */
 	choice->part.start_entry = choice->options.start_entry;
 	choice->part.stop_entry = choice->options.stop_entry;
-	pages = host_pages_start(host_tracing_folder(tracing), &tasks, err);
-	if (pages) {
-		r = host_pages_stop(pages, err);
-		if (r == 0)
-			r = write_choice(args, choice, pages, err);
-		host_pages_free(pages);
-	}
+	/* what is taken from here on is nowhere else */
+	on_signals(SIG_IGN);
+	if (ended)
+		error_set(err, "ended by a signal, before anything was read");
+	pages = ended ? NULL : host_pages_start(host_tracing_folder(tracing), &tasks, err);
+	r = end_recording(args, choice, tracing, pages, true, err);
 	buf_free(&tasks);
-	host_tracing_free(tracing);
 	return r;
 }
 
 static int read_buffers(const struct args *args, struct error *err)
 {
 	struct host_choice choice;
-	int r = host_choice_arg(args, &choice, err) < 0 ? -EXIT_USAGE : read_choice(args, &choice, err);
+	int r = host_choice_arg(args, &choice, err);
+
+	if (r == 0 && (choice.start_ns || choice.stop_ns != UINT64_MAX))
+		r = error_set(err, "--start, --stop: what is in the buffers has no time:TIME, nor 'trigger … time' of a "
+				   "configuration; functions are there, and commands take --from and --to of the trace");
+	r = r < 0 ? -EXIT_USAGE : read_choice(args, &choice, err);
 
 	host_choice_deinit(&choice);
 	return r < 0 ? -r : EXIT_OK;
@@ -328,9 +375,9 @@ static const struct option options[] = {
 	{ 0, "below", "NAMES", "only what these call" },
 	{ 0, "depth", "N", "only calls with fewer than N others around them" },
 	{ 0, "min-duration", "TIME", "only calls that took so long: 500us; all else costs little then" },
-	{ 0, "pid", "PID", "only that process, and what it starts" },
+	{ 0, "pid", "PID", "only that process, all its threads, and what they start" },
 	{ 0, "start", "COND", "record from there on: entry:FUNCTION, exit:FUNCTION, time:TIME" },
-	{ 0, "stop", "COND", "only up to there: likewise; without a command, that is the end" },
+	{ 0, "stop", "COND", "only up to there: likewise; without a command, that is the end, but for exit:FUNCTION, which is found when it is written" },
 	{ 0, "before", "TIME", "only so long before the end: the buffers forget what is older" },
 	{ 0, "kfi", "FILE", "a run as KFI's configurations describe it: triggers, filter mintime and funclist, logentries" },
 	{ 0, "buffer", "KIB", "of each CPU (default: 16384)" },
@@ -349,7 +396,7 @@ const struct command cmd_host = {
 		"Options are the tracer's own filters, so that what is left out costs next to nothing. A traced kernel is slow: eight times, where all its "
 		"functions are. What is lost since a buffer is full is counted, and is a gap.\n"
 		"The tracer is an instance of its own where the kernel has that (since 6.11), else the one that all share; it is left as it was found. One that "
-		"was killed with SIGKILL leaves its own behind, which the next one takes away.\n"
+		"was killed with SIGKILL leaves it set, and a note in /run, by which the next one puts all back first, and says so.\n"
 		"'upto host boot-args' prints the words for a kernel's command line with which it records its boot; 'upto host read' makes a trace of what is in the "
 		"buffers then. With --bootconfig it is a file for the initramfs, for kernels with CONFIG_BOOT_CONFIG: there, --start and --stop are probes of the "
 		"kernel's own, which turn the tracer on and off.\n"
