@@ -373,7 +373,7 @@ def test_trace_cmd():
 
 
 @pytest.mark.weight(4)
-@pytest.mark.parametrize("to", ["perfetto", "speedscope", "trace.dat", "folded", "pprof"])
+@pytest.mark.parametrize("to", ["perfetto", "speedscope", "trace.dat", "folded", "pprof", "callgrind", "gprof"])
 def test_max_size(to):
     """It fits; what was left out is said; all that ran is still there."""
     room = 150000
@@ -390,6 +390,13 @@ def test_max_size(to):
     if to == "folded":
         with open(path) as f:
             assert sum(int(line.rsplit(" ", 1)[1]) for line in f) == sum(self_sums()[0].values())
+    if to in ("callgrind", "gprof"):
+        # what was left out is not there as nothing, either
+        with open(path) as f:
+            text = f.read()
+        assert "calls=0 0\n0 0 0\n" not in text and "[0]\n" not in text
+        functions = re.findall(r"^fn=.*\n(.*)$" if to == "callgrind" else r"^\[\d+\].*$", text, re.M)
+        assert len(functions) > 20 and "0 0 0" not in functions, functions[:9]
     return f"{os.path.getsize(path)} of {whole} bytes; {p.stderr.decode().strip()}"
 
 

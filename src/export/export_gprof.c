@@ -142,9 +142,13 @@ static void arrange(struct gprof *g)
 	g->callers = xcalloc(g->edges->count + 1, sizeof *g->callers);
 	g->first_caller = xcalloc(functions + 1, sizeof *g->first_caller);
 	next = xcalloc(functions + 1, sizeof *next);
-	for (uint32_t i = 0; i < functions; i++)
-		if (g->edges->functions[i].calls || g->edges->functions[i].total_insns)
+	for (uint32_t i = 0; i < functions; i++) {
+		const struct edge_function *f = &g->edges->functions[i];
+
+		/* whoever is at an end of an edge has a place */
+		if (f->calls || f->total_insns || f->total_ns || f->n_edges)
 			g->order[g->n_order++] = i;
+	}
 	for (size_t i = 0; i < g->edges->count; i++)
 		g->first_caller[g->edges->list[i].callee + 1]++;
 	for (uint32_t i = 0; i < functions; i++)

@@ -38,6 +38,12 @@ static uint32_t outermost(const struct making *m, uint32_t node, uint32_t *ret_b
 	return found;
 }
 
+/* Nothing is left of it: it was too small, and what ran in it is its caller's. */
+static bool is_empty(const struct call_node *n)
+{
+	return !n->calls && !n->self_insns && !n->self_ns && !n->total_insns && !n->total_ns;
+}
+
 /*
  * What ran in a node goes to the edges of all functions around it: of each the outermost call's. So does what runs in a
  * function's own inner calls not count as its callees'.
@@ -98,9 +104,11 @@ void function_edges_make(const struct sums_tree *t, struct function_edges *ret)
 		.unknown_ns = t->tree.nodes[0].self_ns,
 	};
 	for (uint32_t i = 1; i < t->tree.count; i++)
-		add_node(&m, i);
+		if (!is_empty(&m.nodes[i]))
+			add_node(&m, i);
 	for (uint32_t i = 1; i < t->tree.count; i++)
-		add_total(&m, i);
+		if (!is_empty(&m.nodes[i]))
+			add_total(&m, i);
 	map_free(&m.numbers);
 	qsort(ret->list, ret->count, sizeof *ret->list, by_caller);
 	for (size_t i = 0; i < ret->count; i++) {
