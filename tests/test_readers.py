@@ -190,18 +190,59 @@ def test_part():
     assert all(told[f] >= want[f] for f in want if is_named(f)) and sum(told.values()) - sum(want.values()) < 300, differences(told, want)
 
 
+def middle():
+    """A part of the time that begins and ends amid calls: none of its ends is an event's."""
+    times = sorted({s["start_ns"] for s in upto_json("calls", "--json", base(2))["calls"]})
+    n = len(times)
+    begin, end = (next((a + b) // 2 for a, b in zip(times[at:], times[at + 1:]) if b > a + 20) for at in (n // 3, n * 2 // 3))
+    return begin, end, ["--from", f"{begin}ns", "--to", f"{end}ns"]
+
+
+@pytest.mark.weight(4)
+def test_part_sums():
+    """What ran in a part is what tree says of it, to the nanosecond also where its ends cut through what ran."""
+    begin, end, part = middle()
+    want, without = collections.Counter(), collections.Counter()
+    for row in upto_json("tree", "--json", "--min", "0", *part, base(2))["tree"]:
+        want[row["function"]] += row["self_ns"]
+        without[row["function"]] += row["self_ns"] if row["depth"] == 0 else 0
+    assert len(want) > 300
+    with open(exported("speedscope", *part)) as f:
+        boxes = nested(json.load(f))
+    with open(exported("firefox", *part)) as f:
+        samples = weights(json.load(f))
+    for told in boxes, samples:
+        differ = [(f, told[f], want[f]) for f in want | told if is_named(f) and not -5 <= want[f] - told[f] <= 5 + without[f]]
+        assert differ == [] and sum(told.values()) > 1e6, differ[:9]
+
+
+@pytest.mark.weight(4)
+def test_part_runs():
+    """Whoever runs as a part begins runs from then on: not from the trace's begin on, and not from the first switch on."""
+    begin, end, part = middle()
+
+    def runs(*options):
+        with open(exported("chrome", *options)) as f:
+            events = [e for e in json.load(f)["traceEvents"] if e["ph"] == "X"]
+        return sorted((e["tid"], round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000), e["name"]) for e in events)
+
+    # times are doubles there, and who runs does so up to the last thing that is told
+    whole = [(cpu, max(b, begin), name) for cpu, b, e, name in runs() if b < end and e > begin]
+    told = [(cpu, b, name) for cpu, b, _, name in runs(*part)]
+    assert len(whole) == len(told) and all(a[0] == b[0] and a[2] == b[2] and abs(a[1] - b[1]) < 5 for a, b in zip(whole, told)), (whole[:3], told[:3])
+    at_begin = [r for r in told if abs(r[1] - begin) < 5]
+    assert at_begin
+    sched, = ask(exported("perfetto", *part), "select s.ts, s.cpu, t.name from sched s join thread t using(utid) order by 1, 2")
+    assert {(r["cpu"], begin, r["name"]) for r in sched if r["ts"] == begin} >= {(cpu, begin, name) for cpu, _, name in at_begin}, sched[:5]
+
+
 @pytest.mark.weight(4)
 def test_firefox():
     """Its own program loads it; weights of samples add up to what ran in each function."""
-    path, sums = exported("firefox"), collections.Counter()
+    path = exported("firefox")
     with open(path) as f:
         profile = json.load(f)
-    for thread in profile["threads"]:
-        samples, stacks, funcs = thread["samples"], thread["stackTable"], thread["funcTable"]
-        assert len(samples["time"]) == len(samples["stack"]) == len(samples["weight"]) == samples["length"]
-        for stack, weight in zip(samples["stack"], samples["weight"]):
-            name = thread["stringArray"][funcs["name"][thread["frameTable"]["func"][stacks["frame"][stack]]]]
-            sums[name] += round(weight * 1e6)
+    sums = weights(profile)
     assert len(sums) > 500 and time_differs(sums) == []
     tool = os.path.join(package("@firefox-devtools/profiler-cli"), "dist/profiler-cli.js")
     env = {**os.environ, "PROFILER_CLI_SESSION_DIR": os.path.join(WORK, "readers-firefox-session")}
@@ -220,6 +261,18 @@ def test_firefox():
         run("node", tool, "stop", env=env, check=False)
     assert json.loads(info)["threadCount"] == len(profile["threads"]) and b"exe" in info, (loaded.stdout, info[:500])
     return f"{len(profile['threads'])} threads"
+
+
+def weights(profile):
+    """What ran in each function, of a file for Firefox' profiler."""
+    sums = collections.Counter()
+    for thread in profile["threads"]:
+        samples, stacks, funcs = thread["samples"], thread["stackTable"], thread["funcTable"]
+        assert len(samples["time"]) == len(samples["stack"]) == len(samples["weight"]) == samples["length"]
+        for stack, weight in zip(samples["stack"], samples["weight"]):
+            name = thread["stringArray"][funcs["name"][thread["frameTable"]["func"][stacks["frame"][stack]]]]
+            sums[name] += round(weight * 1e6)
+    return sums
 
 
 def nested(file):

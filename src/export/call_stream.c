@@ -15,8 +15,7 @@ struct open_call {
 	enum frame_kind frame;
 	bool listed;
 	uint64_t entry_ns;
-	uint64_t own_ns, own_insns; /* the thread's clocks at its begin, or the part's */
-	uint64_t held;              /* number of its BEGIN among the items that were held back; NOT_BEGUN */
+	uint64_t held; /* number of its BEGIN among the items that were held back; NOT_BEGUN */
 };
 
 enum { NOT_BEGUN = 0 };
@@ -27,9 +26,9 @@ struct of_thread {
 	uint32_t told; /* calls whose BEGIN was told, and not yet their END */
 	uint32_t deep; /* … and those that are too deep, so that neither is told */
 	uint32_t id;
-	long number;                /* threads.h */
-	unsigned cpu;               /* that it ran on last */
-	uint64_t own_ns, own_insns; /* its own clocks, as they were last */
+	long number;     /* threads.h */
+	unsigned cpu;    /* that it ran on last */
+	uint64_t own_ns; /* what it ran in the part so far */
 	bool seen, met;
 	bool known; /* `who` is filled in */
 	struct stream_thread who;
@@ -76,8 +75,6 @@ static struct of_thread *meet(struct call_stream *st, const struct stack *stack)
 	if (stack->cpu >= 0)
 		t->cpu = (unsigned)stack->cpu;
 	t->seen = true;
-	t->own_ns = stack->ns;
-	t->own_insns = stack->insns;
 	if (stack->thread != THREAD_NONE && stack->thread != t->number) {
 		t->number = stack->thread;
 		t->known = false;
@@ -243,26 +240,39 @@ static void give_begin(struct call_stream *st, struct open_call *c, uint32_t thr
 		.next = STREAM_NOBODY,
 		.function = c->function,
 		.frame = c->frame,
-		.own_ns = c->own_ns,
-		.own_insns = c->own_insns,
+		.own_ns = st->threads[thread].own_ns,
 	};
 
 	c->held = give(st, &item);
 }
 
+static uint32_t asked(struct call_stream *st, const struct stack *stack);
+
+static void tell_who_runs(struct call_stream *st, const struct stacks *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct stack *stack = &s->list[i];
+		struct stream_item item = { .kind = STREAM_RUNS, .ns = st->options->from_ns, .next = STREAM_NOBODY };
+
+		if (stack->cpu < 0 || stack->thread == THREAD_NONE)
+			continue;
+		item.cpu = (unsigned)stack->cpu;
+		item.thread = asked(st, stack);
+		if (item.thread != STREAM_NOBODY)
+			give(st, &item);
+	}
+}
+
 /* The part begins: what is in progress is told of with its time, each thread's outermost call first. */
-static void begin_part(struct call_stream *st)
+static void begin_part(struct call_stream *st, const struct stacks *s)
 {
 	st->begun = true;
+	if (!st->options->calls_only)
+		tell_who_runs(st, s);
 	for (uint32_t i = 0; i < st->n_threads; i++)
-		for (size_t k = 0; k < st->threads[i].depth; k++) {
-			struct open_call *c = &st->threads[i].open[k];
-
-			c->own_ns = st->threads[i].own_ns;
-			c->own_insns = st->threads[i].own_insns;
-			if (c->listed)
-				give_begin(st, c, i, st->options->from_ns);
-		}
+		for (size_t k = 0; k < st->threads[i].depth; k++)
+			if (st->threads[i].open[k].listed)
+				give_begin(st, &st->threads[i].open[k], i, st->options->from_ns);
 }
 
 static bool is_listed(const struct call_stream *st, const struct story_moment *m)
@@ -291,74 +301,58 @@ static void enter(struct call_stream *st, const struct story_moment *m)
 		.frame = m->frame->kind,
 		.listed = !held && is_listed(st, m) && !again,
 		.entry_ns = m->frame->entry_ns,
-		.own_ns = m->stack->ns,
-		.own_insns = m->stack->insns,
 	};
 	if (st->begun && c->listed)
 		give_begin(st, c, m->thread, m->ns);
 }
 
-/* Calls that the replay forgot, since they were too deep below others: how they ended is not known. */
-static void end_forgotten(struct call_stream *st)
+/* The thread's innermost call ends. */
+static void end_call(struct call_stream *st, uint32_t thread, uint64_t ns, bool unfinished)
 {
-	for (uint32_t i = 0; i < st->n_threads; i++)
-		while (st->threads[i].depth) {
-			struct of_thread *t = &st->threads[i];
-			struct open_call *c = &t->open[--t->depth];
-			struct stream_item item = {
-				.kind = STREAM_END,
-				.cpu = t->cpu,
-				.ns = st->last_ns,
-				.thread = i,
-				.next = STREAM_NOBODY,
-				.function = c->function,
-				.frame = c->frame,
-				.unfinished = true,
-				.entry_ns = c->entry_ns,
-				.own_ns = t->own_ns,
-				.own_insns = t->own_insns,
-			};
-
-			if (c->held != NOT_BEGUN)
-				give(st, &item);
-		}
-}
-
-static void leave(struct call_stream *st, const struct story_moment *m)
-{
-	struct of_thread *t = meet(st, m->stack);
+	struct of_thread *t = &st->threads[thread];
+	const struct open_call *c = &t->open[--t->depth];
 	struct stream_item item = {
 		.kind = STREAM_END,
 		.cpu = t->cpu,
-		.ns = m->ns,
-		.thread = m->thread,
+		.ns = ns,
+		.thread = thread,
 		.next = STREAM_NOBODY,
-		.unfinished = m->kind == STORY_END || m->end == FRAME_LOST,
-		.own_ns = m->stack->ns,
-		.own_insns = m->stack->insns,
+		.function = c->function,
+		.frame = c->frame,
+		.unfinished = unfinished,
+		.entry_ns = c->entry_ns,
+		.own_ns = t->own_ns,
 	};
-	struct open_call *c;
 
-	if (!t->depth)
-		return;
-	c = &t->open[--t->depth];
 	if (c->held == NOT_BEGUN)
 		return;
-	if (m->kind == STORY_END && st->options->to_ns != UINT64_MAX)
-		item.ns = st->options->to_ns; /* nothing happened between the last event and the part's end */
-	if (item.ns < st->options->from_ns)
-		item.ns = st->options->from_ns; /* a part behind the trace's end */
-	if (item.ns - c->entry_ns < st->options->min_ns) {
+	if (ns - c->entry_ns < st->options->min_ns) {
 		/* it is held back still: it began less than that ago */
 		st->left.short_calls++;
 		st->dead[c->held & (st->cap_items - 1)] = true;
 		drop_dead(st);
 		return;
 	}
-	item.function = c->function;
-	item.frame = c->frame;
-	item.entry_ns = c->entry_ns;
 	give(st, &item);
+}
+
+/*
+ * The part ends, and what each thread ran up to there is known. Among the calls that are in progress may be some that
+ * the replay forgot, since they were too deep below others: how they ended is not known.
+ */
+static void end_part(struct call_stream *st)
+{
+	uint64_t ns = st->options->to_ns == UINT64_MAX ? st->last_ns : st->options->to_ns;
+
+	for (uint32_t i = 0; i < st->n_threads; i++)
+		while (st->threads[i].depth)
+			end_call(st, i, ns, true);
+}
+
+static void leave(struct call_stream *st, const struct story_moment *m)
+{
+	if (meet(st, m->stack)->depth)
+		end_call(st, m->thread, m->ns, m->end == FRAME_LOST);
 }
 
 /* Does it switch in the midst of something that it would go on with? Of the functions that are around the switch. */
@@ -473,16 +467,17 @@ static void hear(void *state, const struct story_moment *m)
 	/* at its end it has begun, also if nothing happened in it */
 	st->last_ns = m->ns > st->options->from_ns ? m->ns : st->options->from_ns;
 	if (!st->begun && m->kind != STORY_OPEN && (m->ns >= st->options->from_ns || m->kind == STORY_END))
-		begin_part(st);
+		begin_part(st, m->stacks);
 	switch (m->kind) {
 	case STORY_OPEN:
 	case STORY_ENTER:
 		enter(st, m);
 		break;
 	case STORY_LEAVE:
-	case STORY_END:
 		leave(st, m);
 		break;
+	case STORY_END:
+		break; /* it ends with the part (end_part()) */
 	case STORY_FACT:
 		if (st->begun)
 			tell_fact(st, m);
@@ -499,9 +494,18 @@ static uint64_t due(void *state, struct stacks *s)
 	struct call_stream *st = state;
 
 	if (!st->begun && s->ns >= st->options->from_ns)
-		begin_part(st);
+		begin_part(st, s);
 	s->stop = st->result < 0;
 	return st->begun ? UINT64_MAX : st->options->from_ns;
+}
+
+static void spend(void *state, const struct stacks *s, const struct stack *stack, const struct spent *spent)
+{
+	struct call_stream *st = state;
+	const struct span part = { .from_ns = st->options->from_ns, .to_ns = st->options->to_ns, .cpu = -1 };
+
+	thread_at(st, story_thread(stack))->own_ns +=
+		meter_clip(&part, s->ns - spent->ns - spent->halted_ns, s->ns, spent->ns);
 }
 
 static bool *marks_of(const struct names *names, const char *const *patterns)
@@ -549,6 +553,7 @@ int call_stream_tell(const struct session *session, const struct stream_options 
 	const struct story_listener listener = {
 		.hear = hear,
 		.due = due,
+		.spend = spend,
 		.kinds = options->calls_only ? calls : calls | others,
 	};
 	struct call_stream st = {
@@ -576,7 +581,7 @@ int call_stream_tell(const struct session *session, const struct stream_options 
 	if (r == 0)
 		r = story_tell(session, &part, options->facts, &listener, states, 1, err);
 	if (r >= 0) {
-		end_forgotten(&st);
+		end_part(&st);
 		pass_on(&st, UINT64_MAX);
 	}
 	if (st.result < 0)

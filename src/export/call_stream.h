@@ -16,6 +16,7 @@
 enum stream_kind {
 	STREAM_BEGIN,  /* of a call, also of one from before the part, at the part's begin */
 	STREAM_END,    /* also of one that is in progress at the part's end, there */
+	STREAM_RUNS,   /* a vCPU runs `thread` as the part begins */
 	STREAM_SWITCH, /* a vCPU goes from `thread` to `next` */
 	STREAM_HALT,   /* a vCPU waits for an interrupt … */
 	STREAM_RESUME, /* … and goes on */
@@ -46,7 +47,7 @@ struct stream_item {
 	uint32_t depth;              /* so many calls that were told are around it */
 	bool unfinished;             /* END: how it ends is not known */
 	uint64_t entry_ns;           /* … when it began, maybe before the part */
-	uint64_t own_ns, own_insns;  /* the thread's own clocks: what it ran since its start */
+	uint64_t own_ns;             /* the thread's own clock: what it ran in the part up to then */
 	const struct fact *fact;     /* WAKE, EVENT */
 	const struct log_line *line; /* LOG: whole, also what was added to it later */
 };

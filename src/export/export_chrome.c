@@ -107,6 +107,7 @@ static struct on_cpu *cpu_at(struct chrome *c, unsigned cpu)
 		put_name(c, "process_name", CPUS_PROCESS, cpu, "CPUs");
 		put_name(c, "thread_name", CPUS_PROCESS, cpu, name);
 		c->cpus[cpu].named = true;
+		c->cpus[cpu].since_ns = c->options->part.from_ns;
 	}
 	return &c->cpus[cpu];
 }
@@ -165,6 +166,9 @@ static int take(void *state, struct call_stream *stream, const struct stream_ite
 		break;
 	case STREAM_END:
 		put_end(c, thread_of(c, stream, item->thread), item);
+		break;
+	case STREAM_RUNS:
+		cpu_at(c, item->cpu)->name = runs(stream, item->thread);
 		break;
 	case STREAM_SWITCH:
 		put_switch(c, stream, item);

@@ -332,6 +332,9 @@ static int take(void *state, struct call_stream *stream, const struct stream_ite
 	case STREAM_END:
 		put_call(p, item);
 		break;
+	case STREAM_RUNS:
+		put_state(p, stream, item, item->thread, IS_RUNNING);
+		break;
 	case STREAM_SWITCH:
 		put_switch(p, stream, item);
 		break;

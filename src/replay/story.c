@@ -14,12 +14,13 @@ struct story {
 	uint32_t kinds;       /* that anybody hears */
 	const struct facts *facts;
 	const struct reader *reader;
-	uint64_t from_ns;
+	uint64_t from_ns, to_ns;
 	size_t next[BESIDE];  /* number of the record to be told next */
 	uint32_t *free;       /* numbers of calls to be used again */
 	size_t n_free, cap_free;
 	uint32_t calls;       /* numbers given */
-	bool begun;
+	bool begun, ended;
+	bool past; /* what comes behind the part is not needed any more */
 	struct story_moment of_frame;
 };
 
@@ -32,7 +33,7 @@ static inline void tell(const struct story *st, const struct story_moment *m)
 
 static bool is_heard(const struct story *st, enum story_kind kind)
 {
-	return st->kinds & 1u << kind;
+	return !st->ended && st->kinds & 1u << kind;
 }
 
 static uint32_t new_number(struct story *st)
@@ -72,11 +73,21 @@ static inline struct story_moment *frame_moment(struct story *st, struct stacks 
 	return m;
 }
 
+static void end_part(struct story *st, struct stacks *s);
+
+/* What leaves stacks all at once, as another boot does, comes before any event of its time. */
+static inline void end_in_time(struct story *st, struct stacks *s)
+{
+	if (__builtin_expect(!st->ended && s->ns >= st->to_ns, 0))
+		end_part(st, s);
+}
+
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	struct story *st = state;
 	struct story_moment *m;
 
+	end_in_time(st, s);
 	frame->data = new_number(st);
 	if (!is_heard(st, STORY_ENTER))
 		return;
@@ -99,6 +110,7 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	struct story *st = state;
 	struct story_moment *m;
 
+	end_in_time(st, s);
 	if (is_heard(st, STORY_LEAVE)) {
 		m = frame_moment(st, s, stack, stack->depth - 1, STORY_LEAVE);
 		m->end = s->end;
@@ -114,7 +126,7 @@ static void forget(void *state, struct stacks *s, struct stack *stack, size_t n)
 	struct story *st = state;
 
 	for (size_t i = 0; i < st->n; i++)
-		if (st->listeners[i].forget)
+		if (st->listeners[i].forget && !st->ended)
 			st->listeners[i].forget(st->states[i], s, stack, n);
 	for (size_t i = 0; i < n; i++)
 		free_number(st, stack->frames[i].data);
@@ -124,6 +136,8 @@ static void halt(void *state, struct stacks *s, struct stack *stack, bool goes_o
 {
 	struct story *st = state;
 
+	if (st->ended)
+		return;
 	tell(st, &(struct story_moment){
 		.kind = goes_on ? STORY_RESUME : STORY_HALT, .cpu = (unsigned)stack->cpu, .ns = s->ns,
 		.insns = s->insns, .stacks = s,
@@ -135,12 +149,22 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 {
 	struct story *st = state;
 
+	if (st->ended)
+		return;
 	tell(st, &(struct story_moment){
 		.kind = STORY_SWITCH, .cpu = cpu, .ns = s->ns, .insns = s->insns, .stacks = s, .stack = from,
 		.thread = story_thread(from), .next = to,
 	});
 }
 
+static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
+{
+	const struct story *st = state;
+
+	for (size_t i = 0; i < st->n; i++)
+		if (st->listeners[i].spend)
+			st->listeners[i].spend(st->states[i], s, stack, spent);
+}
 
 /* The time of the record that is to be told next; UINT64_MAX: there is none. */
 static uint64_t time_beside(const struct story *st, unsigned i)
@@ -228,13 +252,39 @@ static void begin(struct story *st, struct stacks *s)
 	st->begun = true;
 }
 
+static void end_part(struct story *st, struct stacks *s)
+{
+	tell_all_beside(st, s, st->to_ns);
+	if (is_heard(st, STORY_END))
+		tell_frames(st, s, STORY_END);
+	st->ended = true;
+}
+
+/* Behind the part, a replay goes on for as long as some vCPU's time in it is not known. */
+static void run(void *state, struct stacks *s, const struct stacks_run *run)
+{
+	struct story *st = state;
+
+	if (s->stop || run->events->ns < st->to_ns || !stacks_are_past(run, st->to_ns))
+		return;
+	if (!st->ended)
+		end_part(st, s);
+	st->past = !s->stop;
+	s->stop = true;
+}
+
 static void due(void *state, struct stacks *s)
 {
 	struct story *st = state;
-	uint64_t beside_ns, next = UINT64_MAX;
+	uint64_t beside_ns, next = st->to_ns;
 
 	if (!st->begun)
 		begin(st, s);
+	end_in_time(st, s);
+	if (st->ended) {
+		s->due_ns = UINT64_MAX;
+		return;
+	}
 	beside_ns = tell_all_beside(st, s, s->ns);
 	for (size_t i = 0; i < st->n; i++) {
 		if (st->listeners[i].due && s->ns >= st->due_ns[i])
@@ -249,26 +299,29 @@ static void due(void *state, struct stacks *s)
 int story_tell(const struct session *session, const struct story_part *part, const struct facts *facts,
 	       const struct story_listener *listeners, void **states, size_t n, struct error *err)
 {
-	static const struct stacks_visitor visitor = {
+	struct stacks_visitor visitor = {
 		.enter = enter, .leave = leave, .forget = forget, .halt = halt, .switched = switched, .due = due
 	};
 	struct story st = {
 		.listeners = listeners, .states = states, .n = n, .facts = facts, .reader = session->reader,
-		.from_ns = part->from ? part->from->ns : 0, .due_ns = xcalloc(n, sizeof *st.due_ns),
+		.from_ns = part->from ? part->from->ns : 0, .to_ns = part->to_ns,
+		.due_ns = xcalloc(n, sizeof *st.due_ns),
 	};
 	struct stacks stacks;
 	int result;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		st.kinds |= listeners[i].kinds;
-	result = stacks_replay(&stacks, session, part->from, part->to_ns, &visitor, &st, err);
-	if (result == 0 && stacks.stop) {
-		result = 1;
-	} else if (result == 0) {
-		tell_all_beside(&st, &stacks, part->to_ns);
-		if (is_heard(&st, STORY_END))
-			tell_frames(&st, &stacks, STORY_END);
+		visitor.spend = listeners[i].spend ? spend : visitor.spend;
 	}
+	if (visitor.spend && part->to_ns != UINT64_MAX)
+		visitor.run = run;
+	result = stacks_replay(&stacks, session, part->from, visitor.run ? UINT64_MAX : part->to_ns, &visitor, &st,
+			       err);
+	if (result == 0 && stacks.stop && !st.past)
+		result = 1;
+	else if (result == 0 && !st.ended)
+		end_part(&st, &stacks);
 	stacks_deinit(&stacks);
 	free(st.free);
 	free(st.due_ns);
