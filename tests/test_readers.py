@@ -425,15 +425,21 @@ def test_trace_cmd():
     assert differences(ours, begun) == {}, list(differences(ours, begun).items())[:9]
 
 
+def size(path):
+    """Of a file, or of all in a folder."""
+    return sum(e.stat().st_size for e in os.scandir(path)) if os.path.isdir(path) else os.path.getsize(path)
+
+
 @pytest.mark.weight(4)
-@pytest.mark.parametrize("to", ["perfetto", "speedscope", "trace.dat", "folded", "pprof", "callgrind", "gprof"])
+@pytest.mark.parametrize("to", ["perfetto", "speedscope", "trace.dat", "folded", "pprof", "callgrind", "gprof", "uftrace", "ctf"])
 def test_max_size(to):
     """It fits; what was left out is said; all that ran is still there."""
     room = 150000
     path = os.path.join(WORK, f"readers-small-{to}")
-    p = run(UPTO_ASAN, "export", "-f", "--to", to, "--max-size", "150k", "-o", path, base(2))
-    assert 10000 < os.path.getsize(path) <= room, os.path.getsize(path)
-    whole = os.path.getsize(exported(to))
+    shutil.rmtree(path, ignore_errors=True)
+    p = run(UPTO_ASAN, "export", *([] if to in ("uftrace", "ctf") else ["-f"]), "--to", to, "--max-size", "150k", "-o", path, base(2))
+    assert 10000 < size(path) <= room, size(path)
+    whole = size(exported(to))
     assert whole > room and re.match(rb"upto: left out: (paths with less than [\d,]+ instructions|[\d,]+ calls that took less than [\d.]+ +\S+); what ran in them is their callers'\n$", p.stderr), p.stderr
     if to == "speedscope":
         with open(path) as f:
@@ -450,7 +456,19 @@ def test_max_size(to):
         assert "calls=0 0\n0 0 0\n" not in text and "[0]\n" not in text
         functions = re.findall(r"^fn=.*\n(.*)$" if to == "callgrind" else r"^\[\d+\].*$", text, re.M)
         assert len(functions) > 20 and "0 0 0" not in functions, functions[:9]
-    return f"{os.path.getsize(path)} of {whole} bytes; {p.stderr.decode().strip()}"
+    return f"{size(path)} of {whole} bytes; {p.stderr.decode().strip()}"
+
+
+def test_room_for_no_calls():
+    """Where there is room for all but the calls, just these are left out."""
+    whole = run(UPTO, "export", "--to", "ftrace", base(2)).stdout.splitlines(keepends=True)
+    last = [(line, line.rsplit(b"|  ", 1)[-1].strip()) for line in whole]
+    others = b"".join(line for line, text in last if not text.endswith((b"();", b"() {")) and not text.startswith(b"} /*"))
+    p = run(UPTO_ASAN, "export", "--to", "ftrace", "--max-size", str(len(others)), base(2))
+    assert p.stdout == others and b" => " in others
+    assert p.stderr == b"upto: left out: all calls; what ran in them is their callers'\n", p.stderr
+    p = run(UPTO_ASAN, "export", "--to", "ftrace", "--max-size", str(len(others) - 1), base(2), check=False)
+    assert p.returncode == 1 and p.stderr == b"upto: --max-size: without any calls it is larger still\n", p.stderr
 
 
 @pytest.mark.parametrize("to", ["uftrace", "ctf"])

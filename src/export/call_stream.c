@@ -299,7 +299,7 @@ static void enter(struct call_stream *st, const struct story_moment *m)
 	*c = (struct open_call){
 		.function = m->frame->function,
 		.frame = m->frame->kind,
-		.listed = !held && is_listed(st, m) && !again,
+		.listed = !st->options->no_calls && !held && is_listed(st, m) && !again,
 		.entry_ns = m->frame->entry_ns,
 	};
 	if (st->begun && c->listed)

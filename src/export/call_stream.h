@@ -76,6 +76,7 @@ struct stream_options {
 	uint32_t max_depth;        /* … as are those that are around so many calls or more; 0: none */
 	const struct facts *facts; /* by time; NULL: none are told */
 	bool calls_only; /* nothing is told but begins and ends */
+	bool no_calls;   /* all calls are left out */
 };
 
 /* What was left out. */

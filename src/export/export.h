@@ -9,6 +9,7 @@
 #include "analysis/events/event_decoder.h"
 #include "base/sink.h"
 #include "call_stream.h"
+#include "folder_file.h"
 
 struct export_options {
 	bool by_ns;      /* what is weighed is guest time, not instructions */
@@ -41,7 +42,7 @@ struct exporter {
 	int (*put)(const struct session *session, const struct export_options *options, const struct sink *sink,
 		   struct error *err);
 	/* It is a folder with several files. */
-	int (*put_folder)(const struct session *session, const struct export_options *options, int folder,
+	int (*put_folder)(const struct session *session, const struct export_options *options, struct folder *folder,
 			  struct error *err);
 };
 

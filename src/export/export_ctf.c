@@ -29,7 +29,7 @@ struct of_stream {
 struct ctf {
 	const struct session *session;
 	const struct export_options *options;
-	int folder;
+	struct folder *folder;
 	struct of_stream *cpus;
 	size_t cap;
 	struct buf text;
@@ -211,7 +211,7 @@ static int take(void *state, struct call_stream *stream, const struct stream_ite
 	return c->cpus[item->cpu].packet.len < PACKET ? 0 : write_packet(c, item->cpu, err);
 }
 
-static int put_folder(const struct session *session, const struct export_options *options, int folder,
+static int put_folder(const struct session *session, const struct export_options *options, struct folder *folder,
 		      struct error *err)
 {
 	struct ctf c = { .session = session, .options = options, .folder = folder };

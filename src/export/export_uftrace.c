@@ -25,7 +25,7 @@ static const char program[] = "guest";
 
 struct uftrace {
 	const struct session *session;
-	int folder;
+	struct folder *folder;
 	struct buf *threads; /* what is not written yet of each */
 	uint32_t *ids;       /* 0: nothing came of it yet */
 	size_t cap, cap_ids;
@@ -171,7 +171,7 @@ static int write_rest(struct uftrace *u, const char *title, struct error *err)
 	return write_map(u, BASE + (names_count(u->session->names) + 1) * STEP, err);
 }
 
-static int put_folder(const struct session *session, const struct export_options *options, int folder,
+static int put_folder(const struct session *session, const struct export_options *options, struct folder *folder,
 		      struct error *err)
 {
 	struct uftrace u = {

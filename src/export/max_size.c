@@ -67,9 +67,12 @@ static void choose(counts calls, uint64_t room, const struct stream_options *ask
 			depth--;
 		class = shortest(calls, longest, depth, room);
 	}
-	ret->min_ns = class < CLASSES ? class_from(class) : UINT64_MAX / 4;
+	ret->no_calls = class && !left_of(calls, class, depth);
+	ret->min_ns = class_from(class);
 	if (ret->min_ns < asked->min_ns)
 		ret->min_ns = asked->min_ns;
+	if (ret->no_calls)
+		ret->min_ns = 0; /* or all else is held back in vain */
 	ret->max_depth = depth < DEPTHS ? depth : asked->max_depth;
 }
 
@@ -93,10 +96,12 @@ static int fits(const struct exporter *e, const struct session *session, const s
 {
 	struct counted counted = { .max = max_bytes };
 	const struct sink sink = { add, &counted };
+	struct folder folder = { .fd = -1, .max_bytes = max_bytes };
+	int r = e->put ? e->put(session, options, &sink, err) : e->put_folder(session, options, &folder, err);
 
-	if (e->put(session, options, &sink, err) == 0)
+	if (r == 0)
 		return 1;
-	return counted.bytes > max_bytes ? 0 : -1;
+	return counted.bytes > max_bytes || folder.bytes > max_bytes ? 0 : -1;
 }
 
 /* For a stream of calls: what is left out is reckoned, and more of it until it fits. */
@@ -113,7 +118,7 @@ static int fit_stream(const struct exporter *e, const struct session *session, s
 	r = call_stream_tell(session, &all, &to, NULL, err);
 	for (int fit = 0; r == 0 && !fit; room -= room / 8 + 1) {
 		choose(calls, room, &asked, &options->part);
-		fit = e->put ? fits(e, session, options, max_bytes, err) : 1;
+		fit = fits(e, session, options, max_bytes, err);
 		if (fit < 0)
 			r = -1;
 	}
@@ -134,14 +139,15 @@ static int fit_sums(const struct exporter *e, const struct session *session, str
 int max_size_fit(const struct exporter *e, const struct session *session, struct export_options *options,
 		 uint64_t max_bytes, struct error *err)
 {
-	uint64_t *least = e->kind == EXPORTS_SUMS ? &options->smallest : &options->part.min_ns, asked = *least;
+	struct export_options none = *options;
 	int r;
 
 	/* without any calls it is as small as it can be */
-	*least = UINT64_MAX / 4;
-	if (e->put && (r = fits(e, session, options, max_bytes, err)) <= 0)
+	none.smallest = UINT64_MAX / 4;
+	none.part.min_ns = 0;
+	none.part.no_calls = true;
+	if ((r = fits(e, session, &none, max_bytes, err)) <= 0)
 		return r < 0 ? -1 : error_set(err, "--max-size: without any calls it is larger still");
-	*least = asked;
 	return e->kind == EXPORTS_STREAM ? fit_stream(e, session, options, max_bytes, err)
 					 : fit_sums(e, session, options, max_bytes, err);
 }

@@ -6,8 +6,8 @@
 #include "export.h"
 
 /*
- * Set `part.min_ns` and `part.max_depth`, or `smallest`, of the options, if need be: the format is written without
- * being kept, until it fits. A folder's size is reckoned only.
+ * Set `part.min_ns`, `part.max_depth` and `part.no_calls`, or `smallest`, of the options, if need be: the format is
+ * written without being kept, until it fits. A folder's size is that of all its files.
  */
 int max_size_fit(const struct exporter *e, const struct session *session, struct export_options *options,
 		 uint64_t max_bytes, struct error *err);

@@ -37,7 +37,7 @@ static int put_folder(void *context, int folder, struct error *err)
 {
 	struct job *job = context;
 
-	return job->exporter->put_folder(&job->trace.session, &job->options, folder, err);
+	return job->exporter->put_folder(&job->trace.session, &job->options, &(struct folder){ .fd = folder }, err);
 }
 
 /* "kfi, folded or csv" */
@@ -153,7 +153,9 @@ static void say_left_calls(const struct job *job)
 	const struct stream_left *left = &job->left;
 	struct buf line = { 0 };
 
-	if (left->short_calls) {
+	if (job->options.part.no_calls) {
+		buf_printf(&line, "all calls");
+	} else if (left->short_calls) {
 		put_count(&line, left->short_calls);
 		buf_printf(&line, " calls that took less than ");
 		put_duration(&line, job->options.part.min_ns, false);
