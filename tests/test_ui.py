@@ -50,8 +50,8 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(trace, *options, upto=UPTO):
-    env = {k: v for k, v in os.environ.items() if k != "SSH_CONNECTION"}
+def served(trace, *options, upto=UPTO, **more_env):
+    env = {**{k: v for k, v in os.environ.items() if k != "SSH_CONNECTION"}, **more_env}
     with subprocess.Popen([upto, "ui", *options, trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as p:
         try:
             yield Served(p)
@@ -94,6 +94,43 @@ def test_answers():
             bound = [line.split()[1] for line in f if line.split()[1].endswith(f":{ui.port:04X}") and line.split()[3] == "0A"]
         assert bound == [f"0100007F:{ui.port:04X}"]
         fails(1, f"port {ui.port} of 127.0.0.1: ", "ui", "--port", ui.port, trace)
+
+
+@pytest.mark.weight(2)
+def test_open():
+    """The browser is given a file that nobody else can read, and no token; the file leads to the page, and is gone at the end."""
+    folder = os.path.join(WORK, "ui-open")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(os.path.join(folder, "bin"))
+    os.makedirs(os.path.join(folder, "run"), 0o700)
+    with open(os.path.join(folder, "bin/xdg-open"), "w") as f:
+        os.chmod(f.name, 0o755)
+        f.write(f'#!/bin/sh\nprintf "%s\\n" "$@" >{folder}/args.new && mv {folder}/args.new {folder}/args\n')
+    args = os.path.join(folder, "args")
+    with served(base(2), "--open", PATH=f"{folder}/bin:{os.environ['PATH']}", XDG_RUNTIME_DIR=f"{folder}/run") as ui:
+        for _ in range(200):
+            if os.path.exists(args):
+                break
+            time.sleep(0.05)
+        with open(args) as f:
+            given = f.read().splitlines()
+        assert len(given) == 1 and ui.token not in given[0] and given[0].startswith(f"{folder}/run/"), given
+        assert [os.stat(path).st_mode & 0o777 for path in (given[0], os.path.dirname(given[0]))] == [0o600, 0o700]
+        with open(given[0]) as f:
+            assert ui.address in f.read()
+        # it comes from another site, whose right token counts, and nothing else of it
+        let_in, body = ui.ask("/?token=" + ui.token, cookie=None, Sec_Fetch_Site="cross-site")
+        assert let_in.status == 200 and let_in.getheader("Set-Cookie").startswith(f"upto_{ui.port}=") and b"url=/" in body and ui.token.encode() not in body
+        assert ui.ask("/", Sec_Fetch_Site="cross-site")[0].status == 403
+        if shutil.which("chromium") and shutil.which("node"):
+            seen = json.loads(run("node", os.path.join(TOP, "tests/readers/opened.mjs"), WEB, given[0], timeout=200).stdout)
+            assert seen["address"] == f"http://127.0.0.1:{ui.port}/" and " up to " in seen["sentence"], seen
+    assert os.listdir(f"{folder}/run") == []
+    # where there is no browser, the address is still there
+    with served(base(2), "--open", PATH=f"{folder}/run", XDG_RUNTIME_DIR=f"{folder}/run") as ui:
+        assert b"upto: --open: xdg-open: No such file or directory; open the address yourself" in ui.process.stderr.readline()
+        assert ui.ask("/data")[0].status == 200
+    assert os.listdir(f"{folder}/run") == []
 
 
 def check_calls(ui, trace, data):

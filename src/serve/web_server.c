@@ -79,18 +79,25 @@ static bool is_token(const struct web_server *s, const char *text)
 	return !differs;
 }
 
-/* Is it asked by a page of ours, or by the user? Another page may have made the browser ask. */
+/* Has another page made the browser ask, and not one of ours, or the user? */
+static bool is_from_elsewhere(struct MHD_Connection *c)
+{
+	const char *site = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Sec-Fetch-Site");
+
+	return site && strcmp(site, "same-origin") && strcmp(site, "none");
+}
+
+/* Is it asked of this server, and by no script of another page? */
 static bool is_ours(const struct web_server *s, struct MHD_Connection *c)
 {
 	const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
 	const char *origin = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Origin");
-	const char *site = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Sec-Fetch-Site");
 	bool known = false;
 
 	for (int i = 0; i < 2 && host; i++)
 		known |= !strcmp(host, s->hosts[i]) &&
 			 (!origin || (!strncmp(origin, "http://", 7) && !strcmp(origin + 7, host)));
-	return known && (!site || !strcmp(site, "same-origin") || !strcmp(site, "none"));
+	return known;
 }
 
 static enum MHD_Result put(struct MHD_Connection *c, unsigned status, struct MHD_Response *r)
@@ -120,16 +127,26 @@ static enum MHD_Result put_text(struct MHD_Connection *c, unsigned status, const
 	return put(c, status, r);
 }
 
-/* The token is right: it becomes a cookie, and goes out of the address. */
+/*
+ * The token is right: it becomes a cookie, and goes out of the address. Whoever comes from the file of upto ui --open
+ * comes from another site, on whose behalf the browser does not send that cookie: also not where it is led to from here.
+ * So a page of ours leads on.
+ */
 static enum MHD_Result let_in(const struct web_server *s, struct MHD_Connection *c)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
+	static const char on[] = "<!doctype html><title>upto</title><meta http-equiv=\"refresh\" content=\"0;url=/\">\n";
+	bool elsewhere = is_from_elsewhere(c);
+	struct MHD_Response *r = MHD_create_response_from_buffer(elsewhere ? sizeof on - 1 : 0, (void *)on,
+								 MHD_RESPMEM_PERSISTENT);
 	char cookie[128];
 
 	snprintf(cookie, sizeof cookie, "%s=%s; HttpOnly; SameSite=Strict; Path=/", s->cookie, s->token);
 	MHD_add_response_header(r, "Set-Cookie", cookie);
-	MHD_add_response_header(r, "Location", "/");
-	return put(c, MHD_HTTP_SEE_OTHER, r);
+	if (elsewhere)
+		MHD_add_response_header(r, "Content-Type", "text/html; charset=utf-8");
+	else
+		MHD_add_response_header(r, "Location", "/");
+	return put(c, elsewhere ? MHD_HTTP_OK : MHD_HTTP_SEE_OTHER, r);
 }
 
 static enum MHD_Result put_answer(struct MHD_Connection *c, struct web_answer *a)
@@ -163,6 +180,8 @@ static enum MHD_Result handle(void *server, struct MHD_Connection *c, const char
 		return put_text(c, MHD_HTTP_FORBIDDEN, "this is for a browser on the same machine\n");
 	if (is_token(s, MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token")) && !strcmp(path, "/"))
 		return let_in(s, c);
+	if (is_from_elsewhere(c))
+		return put_text(c, MHD_HTTP_FORBIDDEN, "this is for a browser on the same machine\n");
 	if (!is_token(s, MHD_lookup_connection_value(c, MHD_COOKIE_KIND, s->cookie)))
 		return put_text(c, MHD_HTTP_FORBIDDEN, "open the whole address that upto ui printed\n");
 	if (!s->options.answer(s->options.context, path, &request, &answer)) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,32 +11,12 @@
 #include "cli/args/recorded_facts.h"
 #include "cli/commands.h"
 #include "cli/end_signals.h"
+#include "cli/page/browser.h"
 #include "cli/page/page_versions.h"
 #include "report/report_page.h"
 #include "serve/web_server.h"
 
-extern char **environ;
-
-static void open_browser(const char *address)
-{
-	char *const words[] = { "xdg-open", (char *)address, NULL };
-	posix_spawnattr_t attributes;
-	sigset_t none;
-	pid_t pid;
-	int failed;
-
-	/* signals that are blocked here are not to be blocked in the browser */
-	sigemptyset(&none);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-	failed = posix_spawnp(&pid, words[0], NULL, &attributes, words, environ);
-	posix_spawnattr_destroy(&attributes);
-	if (failed)
-		fprintf(stderr, "upto: --open: xdg-open: %s; open the address yourself\n", strerror(failed));
-}
-
-static void say_address(const struct web_server *server, bool open)
+static void say_address(const struct web_server *server)
 {
 	printf("%s\n", web_server_address(server));
 	if (getenv("SSH_CONNECTION"))
@@ -45,8 +24,14 @@ static void say_address(const struct web_server *server, bool open)
 		       web_server_port(server), web_server_port(server));
 	printf("# for your browser on this machine; Ctrl-C ends it\n");
 	fflush(stdout);
-	if (open)
-		open_browser(web_server_address(server));
+}
+
+static void open_browser(struct browser *b, const struct web_server *server)
+{
+	struct error err = { 0 };
+
+	if (browser_open(b, web_server_address(server), &err) < 0)
+		fprintf(stderr, "upto: --open: %s; open the address yourself\n", err.text);
 }
 
 struct serving {
@@ -84,6 +69,7 @@ static int serve(const struct args *args, struct serving *s, unsigned port, stru
 	const struct web_server_options options = {
 		.port = port, .answer = page_versions_answer, .context = s->versions,
 	};
+	struct browser browser = { 0 };
 	struct web_server *server;
 	sigset_t ends;
 	int sig;
@@ -99,8 +85,11 @@ static int serve(const struct args *args, struct serving *s, unsigned port, stru
 		web_server_stop(server);
 		return error_set(err, "no thread: %s", strerror(errno));
 	}
-	say_address(server, arg(args, "open"));
+	say_address(server);
+	if (arg(args, "open"))
+		open_browser(&browser, server);
 	sigwait(&ends, &sig);
+	browser_end(&browser);
 	if (!s->failed && !page_versions_are_there(s->versions)) {
 		sigprocmask(SIG_UNBLOCK, &ends, NULL);
 		raise(sig);
@@ -154,7 +143,8 @@ const struct command cmd_ui = {
 		"The page is there at once, and says how far the trace is read. Of a trace that is still being recorded it shows what has come so far, and "
 		"goes on by itself as more comes.\n"
 		"It is for one user's browser: on 127.0.0.1 only, with a token in the address, which becomes a cookie. Others on the same machine, and other "
-		"pages in the same browser, get nothing.\n" "For flame graphs of much of a long trace, it keeps sums in TRACE.sums, once they are made; meanwhile these take longer. It may be removed at any "
+		"pages in the same browser, get nothing. So --open gives the browser a file that only this user can read, in XDG_RUNTIME_DIR or TMPDIR, "
+		"which leads to the address; at the end it is removed.\n" "For flame graphs of much of a long trace, it keeps sums in TRACE.sums, once they are made; meanwhile these take longer. It may be removed at any "
 		"time.\n" INDEX_NOTE HISTORY_NOTE,
 	.examples = "  upto ui --open trace.upto\n      look at it\n"
 		    "  upto ui --port 8000 trace.upto\n      the same on a host that one comes to by ssh -L 8000:127.0.0.1:8000\n",
