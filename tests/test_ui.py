@@ -140,14 +140,18 @@ def check_calls(ui, trace, data):
     end = begin + 2000000
     _, body = ui.ask(f"/calls?from={begin}&to={end}&min=0")
     answer = json.loads(body)
-    told = collections.Counter((answer["names"][c[4]], c[2], c[3]) for c in answer["calls"] if c[2] > begin and c[3] < end)
+    pids = [t[1] for t in data["threads"]]
+    told = collections.Counter((answer["names"][c[4]], c[2], c[3], pids[c[0]]) for c in answer["calls"] if c[2] > begin and c[3] < end)
     want = collections.Counter()
     for s in upto_json("calls", "--json", "--from", f"{begin}ns", "--to", f"{end}ns", trace)["calls"]:
         if s["step"] != "enter" and begin < s["start_ns"] and s["start_ns"] + s["duration_ns"] < end:
-            want[s["function"], s["start_ns"], s["start_ns"] + s["duration_ns"]] += 1
+            want[s["function"], s["start_ns"], s["start_ns"] + s["duration_ns"], s["pid"]] += 1
     # calls of code without names by itself are one there
     named = lambda counts: {k: n for k, n in counts.items() if not k[0].startswith("[")}
     assert answer["complete"] and named(told) == named(want) and len(told) > 50, (len(told), len(want))
+    # also of whoever ran before a vCPU's first switch
+    last = json.loads(ui.ask(f"/calls?from={data['end_ns'] - 3000000}&to={data['end_ns']}&min=0")[1])["calls"]
+    assert last and {pids[c[0]] for c in last} <= {t[1] for t in data["threads"]} and all(0 <= c[0] < len(pids) for c in last)
     least = json.loads(ui.ask(f"/calls?from={begin}&to={end}&min=10000")[1])
     assert 0 < len(least["calls"]) < len(answer["calls"])
 
@@ -358,7 +362,7 @@ def test_seen():
     with served(trace) as ui:
         p = run("node", os.path.join(TOP, "tests/readers/ui.mjs"), WEB, ui.address, middle, middle + 20000000, timeout=200)
     seen = json.loads(p.stdout)
-    assert seen["messages"] == [] and seen["requests"] == [] and "token" not in seen["address"] and " up to " in seen["sentence"]
+    assert seen["messages"] == [] and seen["requests"] == [] and "token" not in seen["address"] and " up to " in seen["sentence"], seen
     assert int(seen["status"].split()[0]) > 10 and any(r[1].startswith("calls of ") for r in seen["rows"]), seen
     assert seen["part"].startswith("of 20") and seen["part_rows"] != seen["all_rows"] and seen["flames"] == 0, seen
     return seen["status"]

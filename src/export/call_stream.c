@@ -121,6 +121,7 @@ static struct stream_thread who_is(struct call_stream *st, uint32_t number)
 	const struct thread *thread = threads_at(all, st->threads[number].number);
 	struct stream_thread ret = { .id = id_of(st, number, thread), .kernel = !thread || thread->kernel };
 
+	ret.number = st->threads[number].number;
 	ret.pid = thread ? (uint32_t)thread->pid : 0;
 	ret.name = threads_comm(all, thread, thread ? thread->end_ns : 0);
 	ret.process_name = "idle and boot";

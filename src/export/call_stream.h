@@ -55,6 +55,7 @@ struct stream_item {
 struct stream_thread {
 	/* Its PID, or, where another has had that one, a number of its own: from STREAM_OWN_IDS on */
 	uint32_t id;
+	long number;  /* threads.h; THREAD_NONE: not known */
 	uint32_t pid; /* as the guest has it: others may have had it, too; 0: of idle threads, and before any */
 	uint32_t process; /* its process; of kernel threads 2, kthreadd; 0: of idle threads, and before there are any */
 	const char *name; /* that it had last; for whoever prints it, the guest's bytes */

@@ -8,7 +8,8 @@
 #include "report/flame.h"
 
 struct view_call {
-	uint32_t thread, depth, function;
+	long thread;
+	uint32_t depth, function;
 	uint64_t start_ns, end_ns;
 };
 
@@ -24,14 +25,14 @@ static int take(void *state, struct call_stream *stream, const struct stream_ite
 {
 	struct view *v = state;
 
-	(void)stream, (void)err;
+	(void)err;
 	if (++v->items > VIEW_EVENTS_MAX || v->count >= VIEW_CALLS_MAX)
 		return -1;
 	if (item->kind != STREAM_END)
 		return 0;
 	v->calls = array_grow(v->calls, v->count, &v->cap, sizeof *v->calls);
 	v->calls[v->count++] = (struct view_call){
-		.thread = item->thread,
+		.thread = call_stream_thread(stream, item->thread)->number,
 		.depth = item->depth,
 		.function = item->function,
 		.start_ns = item->entry_ns > v->from_ns ? item->entry_ns : v->from_ns,
@@ -63,7 +64,7 @@ static void put_calls(const struct view *v, const uint32_t *numbers, struct json
 		const struct view_call *c = &v->calls[i];
 
 		json_array(j, NULL);
-		json_number(j, NULL, c->thread);
+		json_signed(j, NULL, c->thread);
 		json_number(j, NULL, c->depth);
 		json_number(j, NULL, c->start_ns);
 		json_number(j, NULL, c->end_ns);

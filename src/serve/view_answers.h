@@ -14,9 +14,9 @@ enum {
 
 /*
  * The calls of a part of the time that took at least so long, as {"calls": [[thread, depth, start_ns, end_ns, name]],
- * "names": [], "complete": true}. Threads have the numbers that histories have; times are cut to the part. Not
- * complete: there is too much in that part; what was found so far is there. Reading from the session's index changes
- * that.
+ * "names": [], "complete": true}. Threads have the numbers that histories have, -1: not known; times are cut to the
+ * part. Not complete: there is too much in that part; what was found so far is there. Reading from the session's index
+ * changes that.
  */
 int view_calls_put(const struct session *session, uint64_t from_ns, uint64_t to_ns, uint64_t min_ns, struct json *j,
 		   struct error *err);

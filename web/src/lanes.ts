@@ -150,7 +150,11 @@ const THREADS = 4, DEEP = 40;
 /** Single calls: of the threads that have most of them, a row for each level that is there. */
 export function callRows(data: Data, calls: Call[]): Row[] {
   const threads = new Map<number, Call[]>(), kinds = new Map(data.flame.names.map((n, i) => [n, data.flame.kinds[i] ?? "k"]));
-  for (const call of calls) threads.set(call.thread, [...(threads.get(call.thread) ?? []), call].slice(-20000));
+  for (const call of calls) {
+    const list = threads.get(call.thread);
+    if (list) list.push(call);
+    else threads.set(call.thread, [call]);
+  }
   const most = [...threads.entries()].sort((a, b) => b[1].length - a[1].length).slice(0, THREADS);
   return most.flatMap(([thread, list]) => {
     const top = Math.min(...list.map((c) => c.depth)), rows: Row[] = [], lane = `calls of ${name(data, thread)}`;

@@ -17,7 +17,7 @@ export class Timeline {
   private detail: Row[] = [];     /* rows of calls */
   private readonly canvas = document.getElementById("lanes-canvas") as HTMLCanvasElement;
   private readonly byProcess = new Map<number, number>(); /* process → row */
-  private readonly readable = new Map<Row, Item[]>();
+  private readonly readable = new WeakMap<Row, Item[]>(); /* sorted, of rows that are there still */
   private readonly patterns = new Map<string, CanvasPattern>(); /* by colour */
   private theme = theme();   /* as it was when all was painted last */
   private readonly box = document.getElementById("lanes")!;
