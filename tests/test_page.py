@@ -14,7 +14,9 @@ import pytest
 from guest import TOP, UPTO, UPTO_ASAN, WORK, once_a_run, run, upto_json
 from test_cli import fails, tiny
 import test_events
+from made import make
 from test_code import recording
+from test_made import IDLE, INIT, boot
 from test_plain import EVIL, evil_trace
 
 WEB = os.path.join(TOP, "web")
@@ -140,6 +142,39 @@ def test_used():
         assert look["axe"] == [] and look["overflow"] <= 0 and look["lanes"]["colours"] > 10, (name, look)
     assert seen["wide"]["dark"]["back"] != seen["wide"]["light"]["back"]
     return f"ready in {seen['ready_ms']} ms, {seen['frame_ms']:.1f} ms a frame"
+
+
+def test_runs():
+    """Idle threads are not told to run; runs with hardly anything between them are one, and however many there are, they are joined to so many."""
+    built()
+    other, at, step, events = 0xffff888000003000, 1000, 10000, []
+
+    def turn(a, b):
+        nonlocal at
+        for one, next_one in ((a, b), (b, a)):
+            at += step
+            events.append((f"event 0 task-switch {at} {at} 0 0 0", one, next_one))
+
+    events.append((f"event 0 task-switch {at} {at} 0 0 0", INIT, INIT))
+    for _ in range(50000):
+        turn(INIT, other)
+    busy = at
+    for _ in range(1000):
+        turn(INIT, IDLE)
+    trace = make("runs", boot("event 0 clock 90 90 0 0 0", *events, f"event 0 clock {at + step} {at + step} 0 0 0") + [
+        f"task 1 0 95 95 {INIT} 0xffff888000008000 1 1 0 program /program", f"task 1 0 96 96 {IDLE} 0 0 0 0 swapper/0", f"task 1 0 97 97 {other} 0xffff888000009000 2 2 1 other /other"])
+    data = made("runs", trace, UPTO_ASAN)[1]
+    runs, pids, until, list_ = data["runs"], [t[1] for t in data["threads"]], 0, []
+    for thread, gap, length in zip(runs["thread"], runs["gap"], runs["length"]):
+        list_.append((pids[thread], until + gap, until + gap + length))
+        until += gap + length
+    assert 10000 < len(list_) <= 40000 and {pid for pid, _, _ in list_} == {1, 2}
+    # the whole of it is covered, and of those who ran by turns, each is seen
+    assert list_[0][1] <= 1000 + step and all(b[1] - a[2] < 10 * step for a, b in zip(list_, list_[1:])) and list_[-1][2] >= at
+    theirs = [sum(e - b for pid, b, e in list_ if pid == n and e <= busy) for n in (1, 2)]
+    assert min(theirs) > (busy - 1000) / 5, theirs
+    # what idles for a short time does not part a run
+    assert len([r for r in list_ if r[1] >= busy + 10 * step]) <= 1, list_[-5:]
 
 
 @pytest.mark.weight(2)

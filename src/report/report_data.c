@@ -21,6 +21,7 @@ enum {
 	RECORDS_MAX = 20000, /* of more, some of them all over the time */
 	RECORD_TEXT = 200,  /* bytes that are shown of one */
 	JOIN_PARTS = 20000, /* runs with less than such a part of the whole time between them are one */
+	RUNS_MAX = 40000,   /* of more, those that are short are joined further */
 	NO_THREAD = -1,
 };
 
@@ -131,11 +132,76 @@ static bool is_in(const struct span *part, uint64_t start_ns, uint64_t end_ns)
 	return end_ns >= part->from_ns && start_ns <= part->to_ns;
 }
 
-static struct run *join_runs(const struct history *h, const struct span *part, size_t *ret_n)
+/* An idle thread shows by nothing else running. */
+static bool is_idle(const struct threads *all, uint32_t thread)
 {
+	const struct thread *t = threads_at(all, (long)thread);
+
+	return t && !t->pid && !strncmp(threads_comm(all, t, t->end_ns), "swapper/", 8);
+}
+
+/*
+ * Of runs that are one from now on, the thread that so far was told to run least of what it ran: so that of threads
+ * that take turns, each is seen for as much as it ran.
+ */
+static uint32_t told_for(const struct run *runs, size_t n, int64_t *owed)
+{
+	uint32_t most = runs->thread;
+
+	for (size_t i = 0; i < n; i++)
+		owed[runs[i].thread] += (int64_t)(runs[i].end_ns - runs[i].start_ns);
+	for (size_t i = 0; i < n; i++)
+		most = owed[runs[i].thread] > owed[most] ? runs[i].thread : most;
+	owed[most] -= (int64_t)(runs[n - 1].end_ns - runs->start_ns);
+	return most;
+}
+
+/*
+ * Runs that are within one gap, all of them, are one. Behind that, any two that follow each other on a vCPU are longer
+ * than the gap: so there are as few as one likes, with a gap that is long enough.
+ */
+static size_t join_short(struct run *runs, size_t n, uint64_t gap, int64_t *owed)
+{
+	size_t joined = 0;
+
+	for (size_t i = 0, end; i < n; i = end) {
+		struct run run = runs[i], *last = joined && runs[joined - 1].cpu == run.cpu ? &runs[joined - 1] : NULL;
+
+		for (end = i + 1; end < n && runs[end].cpu == run.cpu && runs[end].end_ns - run.start_ns <= gap; end++)
+			;
+		run.thread = told_for(&runs[i], end - i, owed);
+		run.end_ns = runs[end - 1].end_ns;
+		if (last && last->thread == run.thread && run.start_ns <= last->end_ns + gap)
+			last->end_ns = run.end_ns;
+		else
+			runs[joined++] = run;
+	}
+	return joined;
+}
+
+static size_t join_to(struct run *runs, size_t n, uint64_t gap)
+{
+	uint32_t threads = 0;
+	int64_t *owed;
+
+	for (size_t i = 0; i < n; i++)
+		threads = runs[i].thread >= threads ? runs[i].thread + 1 : threads;
+	owed = xcalloc(threads, sizeof *owed);
+	n = join_short(runs, n, gap, owed);
+	free(owed);
+	return n;
+}
+
+static struct run *join_runs(const struct report *r, const struct span *part, size_t *ret_n)
+{
+	const struct history *h = &r->history;
 	struct run *runs = xcalloc(h->n_slices + 1, sizeof *runs);
+	bool *idle = xcalloc(h->n_threads + 1, sizeof *idle);
 	uint64_t gap = (part->to_ns - part->from_ns) / JOIN_PARTS;
 	size_t n = 0;
+
+	for (uint32_t i = 0; i < h->n_threads; i++)
+		idle[i] = is_idle(r->session->threads, i);
 
 	for (unsigned cpu = 0; cpu < h->n_cpus; cpu++) {
 		size_t first = n;
@@ -144,7 +210,8 @@ static struct run *join_runs(const struct history *h, const struct span *part, s
 			const struct slice *s = &h->slices[h->by_cpu[i]];
 			struct run *last = n > first ? &runs[n - 1] : NULL;
 
-			if (s->handler != HISTORY_NONE || !is_in(part, s->start_ns, s->end_ns))
+			if (s->handler != HISTORY_NONE || !is_in(part, s->start_ns, s->end_ns) ||
+			    (s->thread < h->n_threads && idle[s->thread]))
 				continue;
 			if (last && last->thread == s->thread && s->start_ns <= last->end_ns + gap)
 				last->end_ns = s->end_ns;
@@ -152,6 +219,9 @@ static struct run *join_runs(const struct history *h, const struct span *part, s
 				runs[n++] = (struct run){ cpu, s->thread, s->start_ns, s->end_ns };
 		}
 	}
+	while (n > RUNS_MAX)
+		n = join_to(runs, n, gap += gap + 1);
+	free(idle);
 	*ret_n = n;
 	return runs;
 }
@@ -161,7 +231,7 @@ static void put_runs(const struct report *r, const struct span *part, struct jso
 {
 	static const char *const columns[] = { "cpu", "thread", "gap", "length" };
 	size_t n;
-	struct run *runs = join_runs(&r->history, part, &n);
+	struct run *runs = join_runs(r, part, &n);
 
 	json_object(j, "runs");
 	for (size_t k = 0; k < 4; k++) {
