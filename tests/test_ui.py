@@ -352,6 +352,32 @@ def test_growing():
     return f"{len(seen['guests'])} versions"
 
 
+@pytest.mark.weight(8)
+def test_without_end():
+    """A trace whose recorder was killed stands still: what graphs of much of it are made of is made of what there is, and anew if it goes on."""
+    trace = os.path.join(WORK, "ui-killed.upto")
+    for kept in glob.glob(trace + "*"):
+        os.unlink(kept)
+    with open(recording("6.12", 1)[0], "rb") as f:
+        data = f.read()
+    part = len(data) * 3 // 4
+    with open(trace, "wb") as f:
+        f.write(data[:part])
+    with served(trace) as ui:
+        assert with_sums(ui)
+        now = json.loads(ui.ask("/progress")[1])
+        assert now["grows"] and now["version"] == 0 and os.path.exists(trace + ".sums")
+        with open(trace, "ab") as f:
+            f.write(data[part:])
+        until = time.monotonic() + 300
+        while json.loads(ui.ask("/progress")[1])["version"] == 0:
+            assert ui.process.poll() is None and time.monotonic() < until
+            time.sleep(0.1)
+        assert with_sums(ui)
+        now = json.loads(ui.ask("/progress")[1])
+        assert not now["grows"] and now["version"] == 1
+
+
 @pytest.mark.weight(3)
 def test_seen():
     """Zoomed in, the page has the single calls, and no message; the token is out of its address."""

@@ -67,14 +67,19 @@ void trace_arg_close(struct trace_arg *t)
 	reader_free(t->reader);
 }
 
-bool is_worth_index(const struct trace_arg *t)
+bool is_worth_index_now(const struct trace_arg *t)
 {
 	enum { WORTH_IT = 8000000 }; /* events: about a second's work */
 	uint64_t events = 0;
 
 	for (size_t i = 0; i < t->reader->n_chunks; i++)
 		events += t->reader->chunks[i].header.events;
-	return t->names.thunks && t->reader->ended && !t->reader->n_damages && events >= WORTH_IT;
+	return t->names.thunks && !t->reader->n_damages && events >= WORTH_IT;
+}
+
+bool is_worth_index(const struct trace_arg *t)
+{
+	return t->reader->ended && is_worth_index_now(t);
 }
 
 void trace_arg_open_index(struct trace_arg *t)

@@ -46,5 +46,7 @@ void trace_arg_index(struct trace_arg *t);
 void trace_arg_open_index(struct trace_arg *t);
 /* Is the trace long, and complete? */
 bool is_worth_index(const struct trace_arg *t);
+/* Is it long? One without an end may grow, and needs another index then. */
+bool is_worth_index_now(const struct trace_arg *t);
 
 #endif

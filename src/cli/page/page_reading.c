@@ -98,9 +98,11 @@ void page_reading_sums(struct page_reading *r, page_is_over *is_over, void *cont
 	struct path_sums *sums;
 	struct error ignored;
 
-	session.index = index_open(session.reader, session.names);
 	session.is_given_up = is_over;
 	session.given_up_context = context;
+	session.index = index_open(session.reader, session.names);
+	if (!session.index && is_worth_index_now(&r->trace) && index_make(&session, NULL, &ignored) == 0)
+		session.index = index_open(session.reader, session.names);
 	if (session.index && flame_sums_make(&session, &sums, &ignored) == 0)
 		page_answers_give_sums(r->answers, sums);
 	index_free(session.index);

@@ -103,19 +103,44 @@ static void read_again(struct page_versions *v, page_is_over *is_over, void *con
 	take_place(v, next);
 }
 
-/* Reading takes at most half of the time, so that most of the machine is the guest's. */
+/* For sums: while they are made, the trace is not to grow. */
+struct still {
+	const struct page_versions *versions;
+	page_is_over *is_over;
+	void *context;
+};
+
+static bool is_no_more(void *still)
+{
+	const struct still *s = still;
+
+	return s->is_over(s->context) || has_grown(s->versions);
+}
+
+/*
+ * Reading takes at most half of the time, so that most of the machine is the guest's. A trace that stands still may have
+ * no end for ever, as when its recorder was killed: then the sums are of what there is.
+ */
 static void follow(struct page_versions *v, page_is_over *is_over, void *context)
 {
-	const uint64_t least_ns = 1000000000;
-	uint64_t took_ns = 0;
+	const uint64_t least_ns = 1000000000, still_ns = 4000000000;
+	struct still still = { v, is_over, context };
+	uint64_t took_ns = 0, since_ns = clock_ns();
+	unsigned summed = 0; /* v->count when the sums were begun last */
 
 	while (!page_reading_is_whole(v->now) && !is_over(context)) {
 		uint64_t began;
 
 		wait_ns(took_ns > least_ns ? took_ns : least_ns, is_over, context);
 		began = clock_ns();
-		read_again(v, is_over, context);
-		took_ns = clock_ns() - began;
+		if (has_grown(v)) {
+			read_again(v, is_over, context);
+			since_ns = clock_ns();
+			took_ns = since_ns - began;
+		} else if (summed != v->count && began - since_ns >= still_ns) {
+			summed = v->count;
+			page_reading_sums(v->now, is_no_more, &still);
+		}
 	}
 }
 
