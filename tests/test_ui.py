@@ -391,6 +391,7 @@ def test_seen():
     assert seen["messages"] == [] and seen["requests"] == [] and "token" not in seen["address"] and " up to " in seen["sentence"], seen
     assert int(seen["status"].split()[0]) > 10 and any(r[1].startswith("calls of ") for r in seen["rows"]), seen
     assert seen["part"].startswith("of 20") and seen["part_rows"] != seen["all_rows"] and seen["flames"] == 0, seen
+    assert seen["arrows"] > 10, seen["arrows"]
     return seen["status"]
 
 

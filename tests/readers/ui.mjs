@@ -37,6 +37,28 @@ seen.part_rows = await countRows();
 seen.flames = 0;
 tab.on("request", (r) => r.url().includes("/flame?") && seen.flames++);
 await tab.waitForTimeout(800);
+/* close up, who woke whom is drawn of all waits there, and not only of those that the page itself has */
+const wake = await tab.evaluate(async () => {
+  const data = await (await fetch("data")).json(), process = (thread) => data.threads[thread]?.[6] ?? -1;
+  return data.waits.find((w) => w[2] && w[2] > w[1] + 1000 && w[6] >= 0 && process(w[0]) >= 0 && process(w[6]) >= 0 && process(w[0]) !== process(w[6]))?.[2];
+});
+await tab.route("**/data", async (route) => {
+  const answer = await route.fetch();
+  await route.fulfill({ response: answer, json: { ...(await answer.json()), waits: [] } });
+});
+await tab.goto(`${here}/#from=${wake - 1000000}&to=${wake + 1000000}`);
+await tab.reload();
+await tab.waitForFunction(() => document.documentElement.dataset.ready === "yes");
+/* no row is filled with the colour of arrows */
+seen.arrows = await tab.waitForFunction(() => {
+  const c = document.getElementById("lanes-canvas"), copy = new OffscreenCanvas(c.width, c.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(c, 0, 0);
+  const data = copy.getImageData(0, 0, c.width, c.height).data;
+  const mark = /^#(..)(..)(..)$/.exec(getComputedStyle(document.documentElement).getPropertyValue("--mark").trim()).slice(1).map((h) => parseInt(h, 16));
+  let n = 0;
+  for (let i = 0; i < data.length; i += 4) n += mark.every((v, k) => data[i + k] === v);
+  return n;
+}, undefined, { timeout: 60000 }).then((n) => n.jsonValue(), () => 0);
 if (picture) await tab.screenshot({ path: picture, fullPage: true });
 await browser.close();
 process.stdout.write(JSON.stringify(seen), () => process.exit(0));

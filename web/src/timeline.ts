@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The timeline: lanes on a canvas, zoomed by wheel, keys and fingers, with a table of what is in view.
 import { ON_FILL, ofKind, ofNumber, theme } from "./colours";
-import { calls, lanesOf, served, type Data } from "./data";
+import { calls, lanesOf, served, type Data, type Wait } from "./data";
 import { duration, moment } from "./format";
 import { callRows, closer, lanes, type Item, type Row } from "./lanes";
 import type { Store, View } from "./store";
@@ -13,7 +13,7 @@ const ROW = 18, AXIS = 24, LETTER = 7, TWIN_ROWS = 200, ARROWS = 150;
 export class Timeline {
   private rows: Row[];
   private readonly always: Row[]; /* rows that are there however close one is */
-  private near: { rows: Row[]; from: number; to: number } | null = null; /* … with all that a part of the time has */
+  private near: { rows: Row[]; waits: Wait[]; from: number; to: number } | null = null; /* … with all that a part of the time has */
   private detail: Row[] = [];     /* rows of calls */
   private readonly canvas = document.getElementById("lanes-canvas") as HTMLCanvasElement;
   private readonly byProcess = new Map<number, number>(); /* process → row */
@@ -69,9 +69,9 @@ export class Timeline {
     const { from, to } = this.store.view, length = to - from, has = this.near;
     if (has && has.from <= from && has.to >= to && has.to - has.from < 6 * length) return;
     const part = { from: Math.max(0, from - length), to: Math.min(this.data.end, to + length) };
-    const rows = lanes({ ...this.data, ...(await lanesOf(part.from, part.to, asking.signal)) });
+    const found = await lanesOf(part.from, part.to, asking.signal), rows = lanes({ ...this.data, ...found });
     if (asking.signal.aborted) return;
-    this.near = { rows: closer(this.always, rows), ...part };
+    this.near = { rows: closer(this.always, rows), waits: found.waits, ...part };
     this.show(this.detail);
   }
 
@@ -345,7 +345,7 @@ export class Timeline {
   /** From who wakes to who was waiting, where they are few enough to be told apart. */
   private paintWakes(g: CanvasRenderingContext2D): void {
     const { from, to, process } = this.store.view, t = this.theme;
-    const near = this.data.waits.filter((w) => {
+    const near = (this.near ?? this.data).waits.filter((w) => {
       const theirs = this.data.threads[w.thread]?.process, wakers = this.data.threads[w.waker]?.process;
       return w.wake !== null && w.waker >= 0 && w.wake >= from && w.wake <= to && theirs !== wakers && (process === null || process === theirs || process === wakers);
     });
