@@ -138,6 +138,13 @@ def test_used():
     assert seen["again"] == {"narrowed": seen["narrowed_process"], "flame": seen["process_label"], "rows": seen["process_rows"]}
     assert seen["sorted"] == sorted(seen["sorted"], key=str.lower) or len(set(seen["sorted"])) > 10
     assert seen["filtered"] and all("vfs_" in name for name in seen["filtered"])
+    # a page of paper is no row in thousands
+    assert seen["pages"] < 20 and seen["after_paper"] < 200, seen["pages"]
+    assert len(seen["paper_rows"]) == 201 and seen["paper_rows"][-1] == [f"{len(table(data, 'functions')) - 200:,} more rows are not printed"]
+    first = seen["links"].pop("#from=1000000&to=1000000.0000000001")
+    assert first[0] == "0.001000 s to 0.001000 s: 100 ns"
+    rows_of_all = f"{len(table(data, 'functions')):,} of {len(table(data, 'functions')):,} rows"
+    assert all(rows == rows_of_all and narrowed == "narrowed to " for _, rows, narrowed in (first, *seen["links"].values())), seen["links"]
     for name, look in seen["wide"].items():
         assert look["axe"] == [] and look["overflow"] <= 0 and look["lanes"]["colours"] > 10, (name, look)
     assert seen["wide"]["dark"]["back"] != seen["wide"]["light"]["back"]

@@ -130,6 +130,21 @@ async function use() {
   await tab.fill("#table-filter", "vfs_");
   await settle(tab);
   seen.filtered = (await rows(tab, "#table-box")).map((r) => r[0]);
+  // on paper
+  await tab.click("#tab-functions");
+  await settle(tab);
+  seen.pages = (await tab.pdf()).toString("latin1").match(/\/Type\s*\/Page\b/g).length;
+  seen.after_paper = (await rows(tab, "#table-box")).length;
+  await tab.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  seen.paper_rows = await rows(tab, "#table-box");
+  await tab.evaluate(() => dispatchEvent(new Event("afterprint")));
+  // whatever a link asks for
+  seen.links = {};
+  for (const fragment of ["#from=1000000&to=1000000.0000000001", "#from=1e300&to=1e301", "#table=constructor", "#phase=3&process=1e9&span=x", "#from=5&to=6"]) {
+    const link = await open({ context: { viewport: { width: 1280, height: 900 } } }, fragment);
+    seen.links[fragment] = [await text(link, "range"), await text(link, "table-count"), await text(link, "narrowed")];
+    await link.close();
+  }
   // 60 frames a second while panning?
   seen.frame_ms = await tab.evaluate(async () => {
     const canvas = document.getElementById("lanes-canvas"), times = [];

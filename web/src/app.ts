@@ -22,7 +22,7 @@ async function start(): Promise<void> {
   const store = new Store({
     phase: null, process: null, from: 0, to: Math.max(1, data.end), cause: null, clock: "insns", reversed: false, search: "", zoom: [],
     table: "functions", sort: "", filter: "", seen: false,
-  });
+  }, data);
   head(data);
   causes(data, store);
   narrowed(data, store);

@@ -33,6 +33,12 @@ export interface Data {
 /** What the timeline's lanes are made of. */
 export type InLanes = Pick<Data, "runs" | "spans" | "waits" | "records">;
 
+/** The thread that had the PID at a time: several may have had it, one after the other, or in several boots. */
+export function threadAt(threads: Thread[], pid: number, ns: number | null): Thread | undefined {
+  const had = threads.filter((t) => t.pid === pid);
+  return had.findLast((t) => ns === null || t.start <= ns) ?? had[0];
+}
+
 /** Whoever serves the page has its data; a page from disk has it within. */
 export let served = false;
 

@@ -157,7 +157,7 @@ export function callRows(data: Data, calls: Call[]): Row[] {
   }
   const most = [...threads.entries()].sort((a, b) => b[1].length - a[1].length).slice(0, THREADS);
   return most.flatMap(([thread, list]) => {
-    const top = Math.min(...list.map((c) => c.depth)), rows: Row[] = [], lane = `calls of ${name(data, thread)}`;
+    const top = list.reduce((least, c) => Math.min(least, c.depth), Infinity), rows: Row[] = [], lane = `calls of ${name(data, thread)}`;
     for (const c of list.sort((a, b) => a.start - b.start)) {
       const level = c.depth - top, label = shown(c.name);
       if (level > DEEP) continue;

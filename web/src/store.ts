@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What is seen. It is the address's fragment, too, so that a link names a view. Views read it, and are told when it changes.
+import type { Data } from "./data";
 
 export interface View {
   phase: number | null;    /* number of a span */
@@ -14,6 +15,41 @@ export interface View {
 
 /** What has changed: the view, or the flame graph's data that it is of. */
 export type Changed = Set<keyof View | "graph">;
+/** So much of the time is seen at least. */
+export const LEAST_NS = 100;
+
+/** A part of the time as it can be shown: whole nanoseconds of those up to the end, and not too few. */
+export function partOf(from: number, to: number, end: number): { from: number; to: number } {
+  const least = Math.min(LEAST_NS, end), within = (ns: number) => Math.round(Math.max(0, Math.min(end, ns)));
+  const start = Math.min(within(from), end - least);
+  return { from: start, to: Math.max(within(to), start + least) };
+}
+
+/*
+ * Spans and processes have numbers, which are others once a trace that grows is read again. A link has what stays: when
+ * a span began, and its name; a process's PID, and when it began.
+ */
+type Named = Pick<Data, "spans" | "threads">;
+
+export function spanName(data: Named, number: number): string | undefined {
+  const span = data.spans.find((s) => s.number === number);
+  return span && `${span.start} ${span.kind} ${span.name}`;
+}
+
+export function spanOf(data: Named, name: string): number | null {
+  return data.spans.find((s) => `${s.start} ${s.kind} ${s.name}` === name)?.number ?? null;
+}
+
+export function processLink(data: Named, number: number): string | undefined {
+  const thread = data.threads[number];
+  return thread && `${thread.pid} ${thread.start}`;
+}
+
+export function processOf(data: Named, link: string): number | null {
+  const at = data.threads.findIndex((t, i) => t.process === i && `${t.pid} ${t.start}` === link);
+  return at < 0 ? null : at;
+}
+
 type Listener = (view: View, changed: Changed) => void;
 
 export class Store {
@@ -21,7 +57,7 @@ export class Store {
   private listeners: Listener[] = [];
   private timer = 0;
 
-  constructor(private readonly first: View) {
+  constructor(private readonly first: View, private readonly data: Named) {
     this.view = { ...first, ...this.read() };
     addEventListener("hashchange", () => {
       if (location.hash.slice(1) !== this.text()) this.set({ ...this.first, ...this.read() });
@@ -32,7 +68,8 @@ export class Store {
     this.listeners.push(listener);
   }
 
-  set(change: Partial<View>): void {
+  set(asked: Partial<View>): void {
+    const { from = this.view.from, to = this.view.to } = asked, change = { ...asked, ...partOf(from, to, this.first.to) };
     const changed: Changed = new Set((Object.keys(change) as (keyof View)[]).filter((k) => JSON.stringify(change[k]) !== JSON.stringify(this.view[k])));
     if (!changed.size) return;
     this.view = { ...this.view, ...change };
@@ -51,6 +88,11 @@ export class Store {
     for (const [key, value] of Object.entries(this.view))
       if (JSON.stringify(value) !== JSON.stringify(this.first[key as keyof View]))
         words.set(key, Array.isArray(value) ? value.join("\n") : String(value));
+    for (const [key, name] of [["phase", spanName], ["process", processLink]] as const) {
+      const number = this.view[key], link = number === null ? undefined : name(this.data, number);
+      if (link === undefined) words.delete(key);
+      else words.set(key, link);
+    }
     return words.toString();
   }
 
@@ -61,12 +103,14 @@ export class Store {
       const n = Number(words.get(key));
       if (words.get(key) && Number.isFinite(n) && n >= 0) ret[key] = n;
     };
-    for (const key of ["phase", "process", "from", "to", "cause"]) number(key);
+    for (const key of ["from", "to", "cause"]) number(key);
+    for (const key of ["phase"]) if (words.has(key)) ret[key] = spanOf(this.data, words.get(key)!);
+    if (words.has("process")) ret.process = processOf(this.data, words.get("process")!);
     for (const key of ["search", "table", "sort", "filter"]) if (words.has(key)) ret[key] = words.get(key);
     if (words.get("clock") === "ns") ret.clock = "ns";
     for (const key of ["reversed", "seen"]) if (words.get(key) === "true") ret[key] = true;
     if (words.get("zoom")) ret.zoom = words.get("zoom")!.split("\n");
-    if (!(((ret.from as number) ?? this.first.from) < ((ret.to as number) ?? this.first.to))) delete ret.from, delete ret.to;
-    return ret as Partial<View>;
+    const { from, to } = { ...this.first, ...ret };
+    return { ...ret, ...(from < to ? partOf(from, to, this.first.to) : { from: this.first.from, to: this.first.to }) } as Partial<View>;
   }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Tables: sorted by a column, narrowed like everything else. Only rows in sight are made.
-import type { Cell, Column, Data, Table } from "./data";
+import { threadAt, type Cell, type Column, type Data, type Table, type Thread } from "./data";
 import { graph, REST, sums } from "./flame";
 import { amount, count, duration, moment, shown } from "./format";
 import type { Store, View } from "./store";
 
-const ROW = 26, AROUND = 20;
+const ROW = 26, AROUND = 20, PRINTED = 200;
 const NAMES: Record<string, string> = {
   functions: "functions", first: "first calls", syscalls: "system calls", processes: "processes", wait_sums: "waits by kind", waits: "longest waits", log: "kernel log",
 };
@@ -42,12 +42,21 @@ export class Tables {
   private rows: Cell[][] = [];
   private columns: { column: Column; at: number }[] = [];
   private body!: HTMLTableSectionElement;
+  private printed = false;
+  private readonly byPid = new Map<number, Thread[]>();
 
   constructor(private readonly data: Data, private readonly store: Store) {
+    for (const t of data.threads) {
+      const had = this.byPid.get(t.pid);
+      if (had) had.push(t);
+      else this.byPid.set(t.pid, [t]);
+    }
     for (const [name, title] of Object.entries(NAMES)) if (data.tables[name]?.rows.length) this.addTab(name, title);
     this.filter.value = store.view.filter;
     this.filter.addEventListener("input", () => store.set({ filter: this.filter.value }));
     this.box.addEventListener("scroll", () => this.fill());
+    for (const [when, printed] of [["beforeprint", true], ["afterprint", false]] as const)
+      addEventListener(when, () => ((this.printed = printed), this.fill()));
     store.listen((_, changed) => {
       if (["table", "sort", "filter", "phase", "process", "graph"].some((k) => changed.has(k as keyof View))) this.show();
     });
@@ -94,18 +103,29 @@ export class Tables {
   private isAsked(table: Table): (row: Cell[]) => boolean {
     const { phase, process } = this.store.view, at = (type: (c: Column) => boolean) => table.columns.findIndex(type);
     const pid = at((c) => c.name === "pid"), time = at((c) => c.type === "seconds"), end = at((c) => c.name === "end_ns");
-    const span = this.data.spans.find((s) => s.number === phase && phase !== null);
-    const pids = new Set(this.data.threads.filter((t) => t.process === process).map((t) => t.pid));
+    const span = this.data.spans.find((s) => s.number === phase);
     return (row) => {
-      if (process !== null && pid >= 0 && !pids.has(row[pid] as number)) return false;
+      if (process !== null && pid >= 0 && this.threadOf(table, row)?.process !== process) return false;
       if (!span || time < 0 || typeof row[time] !== "number") return true;
       const from = row[time] as number, to = end >= 0 ? ((row[end] as number | null) ?? Infinity) : from;
       return from < span.end && to >= span.start;
     };
   }
 
+  /** The name of the table that is shown: that which is asked for, if there is such a one. */
+  private shown(): string {
+    const { table } = this.store.view;
+    return Object.hasOwn(this.data.tables, table) ? table : "functions";
+  }
+
+  /** Whose row it is, by its PID at its time, as far as it has these. */
+  private threadOf(table: Table, row: Cell[]): Thread | undefined {
+    const pid = row[table.columns.findIndex((c) => c.name === "pid")], time = row[table.columns.findIndex((c) => c.type === "seconds")];
+    return typeof pid === "number" ? threadAt(this.byPid.get(pid) ?? [], pid, typeof time === "number" ? time : null) : undefined;
+  }
+
   private show(): void {
-    const { view } = this.store, name = this.data.tables[view.table] ? view.table : "functions", table = this.data.tables[name];
+    const { view } = this.store, name = this.shown(), table = this.data.tables[name];
     for (const tab of this.tabs.children) {
       const is = tab.id === `tab-${name}`;
       tab.setAttribute("aria-selected", String(is));
@@ -133,7 +153,7 @@ export class Tables {
   }
 
   private make(): void {
-    const name = this.data.tables[this.store.view.table] ? this.store.view.table : "functions", order = this.order(name);
+    const name = this.shown(), order = this.order(name);
     const table = document.createElement("table"), head = table.createTHead().insertRow();
     for (const { column } of this.columns) {
       const th = head.appendChild(document.createElement("th")), sorted = order.column === column.name;
@@ -150,8 +170,17 @@ export class Tables {
     this.fill();
   }
 
+  /** On paper, there is room for the first rows. */
+  private fillPaper(): void {
+    const left = this.rows.length - PRINTED, note = document.createElement("tr"), cell = note.appendChild(document.createElement("td"));
+    cell.colSpan = Math.max(1, this.columns.length);
+    cell.textContent = `${count(left)} more rows are not printed`;
+    this.body.replaceChildren(...this.rows.slice(0, PRINTED).map((r) => this.line(r)), ...(left > 0 ? [note] : []));
+  }
+
   /** The rows in sight, between two that have the height of all others. */
   private fill(): void {
+    if (this.printed) return this.fillPaper();
     const first = Math.max(0, Math.floor(this.box.scrollTop / ROW) - AROUND), n = Math.ceil(this.box.clientHeight / ROW) + 2 * AROUND;
     const last = Math.min(this.rows.length, first + n), room = (rows: number) => {
       const line = document.createElement("tr"), cell = line.appendChild(document.createElement("td"));
@@ -168,7 +197,7 @@ export class Tables {
     for (const { column, at } of this.columns) {
       const cell = line.appendChild(document.createElement("td")), shownText = text(row[at], column.type);
       cell.className = isNumber(column.type) ? "number" : "";
-      if (column.name === "pid" && typeof row[at] === "number") this.link(cell, shownText, () => this.narrow(row[at] as number));
+      if (column.name === "pid" && typeof row[at] === "number") this.link(cell, shownText, () => this.narrow(row));
       else if (column.name === "function" && row[at]) this.link(cell, shownText, () => this.store.set({ search: String(row[at]) }));
       else cell.textContent = shownText;
       if (shownText.length > 40) cell.title = shownText;
@@ -183,8 +212,8 @@ export class Tables {
     button.addEventListener("click", act);
   }
 
-  private narrow(pid: number): void {
-    const thread = this.data.threads.find((t) => t.pid === pid);
+  private narrow(row: Cell[]): void {
+    const thread = this.threadOf(this.data.tables[this.shown()]!, row);
     if (thread) this.store.set({ process: thread.process });
   }
 }

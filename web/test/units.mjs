@@ -13,6 +13,7 @@ async function load(file) {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 
+const { threadAt } = await load("data.ts"), { partOf, spanName, spanOf, processLink, processOf } = await load("store.ts");
 const { graph, sums } = await load("flame.ts"), { callRows, closer, lanes } = await load("lanes.ts"), format = await load("format.ts");
 
 /** The same numbers each time. */
@@ -119,6 +120,39 @@ test("single calls are in rows by their depth", () => {
     { thread: 1, depth: 4, start: 0, end: 10, name: "f" }, { thread: 1, depth: 5, start: 2, end: 4, name: "g" }, { thread: 1, depth: 5, start: 5, end: 6, name: "g" },
   ]);
   assert.deepEqual(rows.map((r) => r.items.map((i) => [i.label, i.start])), [[["f", 0]], [["g", 2], ["g", 5]]]);
+});
+
+test("whose a PID was depends on the time", () => {
+  const threads = [{ pid: 1, start: 5, end: 100, process: 0 }, { pid: 2, start: 6, end: 50, process: 1 }, { pid: 2, start: 60, end: 100, process: 2 }, { pid: 1, start: 200, end: null, process: 3 }];
+  const of = (pid, ns) => threadAt(threads, pid, ns)?.process;
+  assert.deepEqual([of(1, 5), of(1, 150), of(1, 200), of(1, 4), of(1, null), of(2, 59), of(2, 60), of(3, 1)], [0, 0, 3, 0, 3, 1, 2, undefined]);
+});
+
+test("a link names the same phase and process, also when a trace that grew has given them other numbers", () => {
+  const spans = [{ number: 3, kind: "phase", name: "kernel", start: 10 }, { number: 5, kind: "phase", name: "kernel", start: 90 }];
+  const threads = [{ pid: 0, start: 0, process: 0 }, { pid: 7, start: 20, process: 1 }, { pid: 8, start: 30, process: 1 }, { pid: 7, start: 95, process: 3 }];
+  const grown = {
+    spans: [{ number: 4, kind: "module", name: "m", start: 4 }, ...spans.map((s) => ({ ...s, number: s.number + 9 }))],
+    threads: [threads[0], { pid: 5, start: 1, process: 1 }, { ...threads[1], process: 2 }, { ...threads[2], process: 2 }, { ...threads[3], process: 4 }],
+  };
+  const before = { spans, threads };
+  assert.deepEqual([3, 5].map((n) => spanOf(grown, spanName(before, n))), [12, 14]);
+  assert.deepEqual([1, 3].map((n) => processOf(grown, processLink(before, n))), [2, 4]);
+  assert.deepEqual([spanName(before, 99), spanOf(before, "3"), processLink(before, -1), processOf(before, "constructor")], [undefined, null, undefined, null]);
+});
+
+test("whatever is asked for, a part of the time can be shown", () => {
+  const end = 2000000;
+  for (const [from, to] of [[1e6, 1e6 + 1e-10], [0, 1e300], [3e6, 4e6], [end - 1, end], [5, 6], [-5, 3], [100.4, 300.6]]) {
+    const part = partOf(from, to, end);
+    assert.ok(Number.isInteger(part.from) && Number.isInteger(part.to) && part.from >= 0 && part.to <= end && part.to - part.from >= 100, `${from} ${to}`);
+  }
+  assert.deepEqual([partOf(100.4, 300.6, end), partOf(0, 5, 50), partOf(0, 0, 1)], [{ from: 100, to: 301 }, { from: 0, to: 50 }, { from: 0, to: 1 }]);
+});
+
+test("however many calls a thread has, all are there", () => {
+  const many = Array.from({ length: 200000 }, (_, i) => ({ thread: 1, depth: 0, start: 2 * i, end: 2 * i + 1, name: "f" }));
+  assert.equal(added(callRows(drawnData(1), many).map((r) => r.items.length)), many.length);
 });
 
 test("numbers have three figures, and names of any origin are text", () => {
