@@ -138,6 +138,11 @@ def test_used():
     assert seen["again"] == {"narrowed": seen["narrowed_process"], "flame": seen["process_label"], "rows": seen["process_rows"]}
     assert seen["sorted"] == sorted(seen["sorted"], key=str.lower) or len(set(seen["sorted"])) > 10
     assert seen["filtered"] and all("vfs_" in name for name in seen["filtered"])
+    assert seen["controls"] == ["vfs_read", "ns", True] and seen["no_controls"] == ["", "insns", False]
+    for lane, said, key in ("phases", "phase ", "phase"), ("stages", "stage ", "span"):
+        chosen, lines = seen["chosen"][lane], len(table(data, "log"))
+        shown, of = map(int, re.match(r"([\d,]+) of ([\d,]+) rows", chosen["count"].replace(",", "")).groups())
+        assert said in chosen["narrowed"] and shown < of == lines and chosen["range"] != whole and f"{key}=" in chosen["hash"] and chosen["focused"], chosen
     # a page of paper is no row in thousands
     assert seen["pages"] < 20 and seen["after_paper"] < 200, seen["pages"]
     assert len(seen["paper_rows"]) == 201 and seen["paper_rows"][-1] == [f"{len(table(data, 'functions')) - 200:,} more rows are not printed"]

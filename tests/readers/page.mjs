@@ -130,6 +130,31 @@ async function use() {
   await tab.fill("#table-filter", "vfs_");
   await settle(tab);
   seen.filtered = (await rows(tab, "#table-box")).map((r) => r[0]);
+  // a link that changes the view changes what it is chosen with
+  const controls = () => tab.evaluate(() => [document.getElementById("flame-search").value, document.getElementById("flame-clock").value, document.getElementById("flame-reversed").checked]);
+  await tab.evaluate(() => (location.hash = "search=vfs_read&clock=ns&reversed=true"));
+  await settle(tab);
+  seen.controls = await controls();
+  await tab.evaluate(() => (location.hash = ""));
+  await settle(tab);
+  seen.no_controls = await controls();
+  // by keys alone: the table's buttons do what clicks on the picture do
+  await tab.click("#tab-log");
+  await tab.click("#lanes-twin summary");
+  seen.chosen = {};
+  for (const lane of ["phases", "stages"]) {
+    await tab.waitForFunction((of) => [...document.querySelectorAll("#lanes-twin tbody tr")].some((r) => r.cells[1].textContent === of), lane);
+    const at = (await rows(tab, "#lanes-twin")).findIndex((r) => r[1] === lane);
+    await tab.focus(`#lanes-twin tbody tr >> nth=${at} >> button`);
+    await tab.keyboard.press("Enter");
+    await settle(tab);
+    seen.chosen[lane] = { narrowed: await text(tab, "narrowed"), count: await text(tab, "table-count"), range: await text(tab, "range"), focused: await tab.evaluate(() => !!document.activeElement.closest("#lanes-twin")) };
+    await tab.waitForTimeout(350);
+    seen.chosen[lane].hash = await tab.evaluate(() => location.hash);
+    for (const button of await tab.$$("#narrowed button")) await button.click();
+    await settle(tab);
+  }
+  await tab.click("#lanes-twin summary");
   // on paper
   await tab.click("#tab-functions");
   await settle(tab);

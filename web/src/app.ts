@@ -20,7 +20,7 @@ function point(text: string, x: number, y: number): void {
 async function start(): Promise<void> {
   const data = await load();
   const store = new Store({
-    phase: null, process: null, from: 0, to: Math.max(1, data.end), cause: null, clock: "insns", reversed: false, search: "", zoom: [],
+    phase: null, span: null, process: null, from: 0, to: Math.max(1, data.end), cause: null, clock: "insns", reversed: false, search: "", zoom: [],
     table: "functions", sort: "", filter: "", seen: false,
   }, data);
   head(data);

@@ -82,6 +82,8 @@ export function sums(root: Node): Map<number, Sum> {
 export class FlameGraph {
   private readonly canvas = document.getElementById("flame-canvas") as HTMLCanvasElement;
   private readonly search = document.getElementById("flame-search") as HTMLInputElement;
+  private readonly clock = document.getElementById("flame-clock") as HTMLSelectElement;
+  private readonly reversed = document.getElementById("flame-reversed") as HTMLInputElement;
   private root!: Node;
   private top!: Node;       /* that is shown as wide as there is room */
   private focus: Node | null = null;
@@ -92,6 +94,7 @@ export class FlameGraph {
     this.make();
     this.listen();
     store.listen((_, changed) => {
+      this.setControls();
       if (["phase", "process", "clock", "reversed", "graph"].some((k) => changed.has(k as keyof View))) this.make();
       if (changed.has("zoom")) this.find();
       if (["phase", "process", "clock", "reversed", "graph", "search", "zoom"].some((k) => changed.has(k as keyof View))) this.draw();
@@ -131,15 +134,19 @@ export class FlameGraph {
     this.store.set({ zoom: names });
   }
 
-  private listen(): void {
-    const c = this.canvas, clock = document.getElementById("flame-clock") as HTMLSelectElement;
-    const reversed = document.getElementById("flame-reversed") as HTMLInputElement;
+  /** The view may be changed by its link, too. */
+  private setControls(): void {
     const { view } = this.store;
-    clock.value = view.clock;
-    reversed.checked = view.reversed;
-    this.search.value = view.search;
-    clock.addEventListener("change", () => this.store.set({ clock: clock.value as View["clock"] }));
-    reversed.addEventListener("change", () => this.store.set({ reversed: reversed.checked, zoom: [] }));
+    this.clock.value = view.clock;
+    this.reversed.checked = view.reversed;
+    if (this.search.value !== view.search) this.search.value = view.search;
+  }
+
+  private listen(): void {
+    const c = this.canvas;
+    this.setControls();
+    this.clock.addEventListener("change", () => this.store.set({ clock: this.clock.value as View["clock"] }));
+    this.reversed.addEventListener("change", () => this.store.set({ reversed: this.reversed.checked, zoom: [] }));
     this.search.addEventListener("input", () => this.store.set({ search: this.search.value }));
     document.getElementById("flame-all")!.addEventListener("click", () => this.store.set({ zoom: [] }));
     document.getElementById("flame-twin")!.addEventListener("toggle", () => this.twin());

@@ -4,6 +4,7 @@ import type { Data } from "./data";
 
 export interface View {
   phase: number | null;    /* number of a span */
+  span: number | null;     /* likewise, of any kind: rows of tables are of its time */
   process: number | null;  /* number of its first thread */
   from: number; to: number; /* of the timeline, ns */
   cause: number | null;
@@ -88,7 +89,7 @@ export class Store {
     for (const [key, value] of Object.entries(this.view))
       if (JSON.stringify(value) !== JSON.stringify(this.first[key as keyof View]))
         words.set(key, Array.isArray(value) ? value.join("\n") : String(value));
-    for (const [key, name] of [["phase", spanName], ["process", processLink]] as const) {
+    for (const [key, name] of [["phase", spanName], ["span", spanName], ["process", processLink]] as const) {
       const number = this.view[key], link = number === null ? undefined : name(this.data, number);
       if (link === undefined) words.delete(key);
       else words.set(key, link);
@@ -104,7 +105,7 @@ export class Store {
       if (words.get(key) && Number.isFinite(n) && n >= 0) ret[key] = n;
     };
     for (const key of ["from", "to", "cause"]) number(key);
-    for (const key of ["phase"]) if (words.has(key)) ret[key] = spanOf(this.data, words.get(key)!);
+    for (const key of ["phase", "span"]) if (words.has(key)) ret[key] = spanOf(this.data, words.get(key)!);
     if (words.has("process")) ret.process = processOf(this.data, words.get("process")!);
     for (const key of ["search", "table", "sort", "filter"]) if (words.has(key)) ret[key] = words.get(key);
     if (words.get("clock") === "ns") ret.clock = "ns";

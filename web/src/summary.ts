@@ -71,9 +71,10 @@ function more(causes: HTMLElement[]): void {
 export function narrowed(data: Data, store: Store): void {
   const box = document.getElementById("narrowed")!;
   const show = () => {
-    const { phase, process } = store.view, parts: [string, () => void][] = [];
-    const span = phase === null ? undefined : data.spans.find((s) => s.number === phase);
-    if (span) parts.push([`phase ${shown(span.name)}`, () => store.set({ phase: null, from: 0, to: data.end })]);
+    const { phase, span, process } = store.view, parts: [string, () => void][] = [], find = (number: number | null) => data.spans.find((s) => s.number === number);
+    const ofPhase = find(phase), ofSpan = find(span);
+    if (ofPhase) parts.push([`phase ${shown(ofPhase.name)}`, () => store.set({ phase: null, from: 0, to: data.end })]);
+    if (ofSpan) parts.push([`${ofSpan.kind} ${shown(ofSpan.name)} (tables)`, () => store.set({ span: null, from: 0, to: data.end })]);
     if (process !== null) parts.push([processName(data, process), () => store.set({ process: null })]);
     box.hidden = !parts.length;
     box.replaceChildren("narrowed to ", ...parts.map(([text, act]) => {
@@ -85,6 +86,6 @@ export function narrowed(data: Data, store: Store): void {
       return button;
     }));
   };
-  store.listen((_, changed) => (changed.has("phase") || changed.has("process")) && show());
+  store.listen((_, changed) => (changed.has("phase") || changed.has("span") || changed.has("process")) && show());
   show();
 }

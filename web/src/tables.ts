@@ -58,7 +58,7 @@ export class Tables {
     for (const [when, printed] of [["beforeprint", true], ["afterprint", false]] as const)
       addEventListener(when, () => ((this.printed = printed), this.fill()));
     store.listen((_, changed) => {
-      if (["table", "sort", "filter", "phase", "process", "graph"].some((k) => changed.has(k as keyof View))) this.show();
+      if (["table", "sort", "filter", "phase", "span", "process", "graph"].some((k) => changed.has(k as keyof View))) this.show();
     });
     this.show();
   }
@@ -101,9 +101,9 @@ export class Tables {
   }
 
   private isAsked(table: Table): (row: Cell[]) => boolean {
-    const { phase, process } = this.store.view, at = (type: (c: Column) => boolean) => table.columns.findIndex(type);
+    const { phase, span: chosen, process } = this.store.view, at = (type: (c: Column) => boolean) => table.columns.findIndex(type);
     const pid = at((c) => c.name === "pid"), time = at((c) => c.type === "seconds"), end = at((c) => c.name === "end_ns");
-    const span = this.data.spans.find((s) => s.number === phase);
+    const span = this.data.spans.find((s) => s.number === (chosen ?? phase));
     return (row) => {
       if (process !== null && pid >= 0 && this.threadOf(table, row)?.process !== process) return false;
       if (!span || time < 0 || typeof row[time] !== "number") return true;

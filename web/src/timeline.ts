@@ -4,7 +4,7 @@ import { ON_FILL, ofKind, ofNumber, theme } from "./colours";
 import { calls, lanesOf, served, type Data, type Wait } from "./data";
 import { duration, moment } from "./format";
 import { callRows, closer, lanes, type Item, type Row } from "./lanes";
-import type { Store, View } from "./store";
+import { LEAST_NS, type Store, type View } from "./store";
 
 const CLOSE_NS = 2e6, CLOSE_PARTS = 200; /* so short a part of the time has single calls */
 const NEAR_PARTS = 4;                    /* … and so short a one more than the page itself has */
@@ -132,7 +132,7 @@ export class Timeline {
       const keys: Record<string, () => void> = {
         "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "0": () => this.all(),
         ArrowLeft: () => this.pan(-0.2), ArrowRight: () => this.pan(0.2), Home: () => this.pan(-1e9), End: () => this.pan(1e9),
-        Escape: () => this.store.set({ phase: null, process: null, from: 0, to: this.data.end }),
+        Escape: () => this.store.set({ phase: null, span: null, process: null, from: 0, to: this.data.end }),
       };
       const act = keys[e.key];
       if (!act || e.ctrlKey || e.metaKey || e.altKey) return;
@@ -178,18 +178,23 @@ export class Timeline {
   private click(x: number, y: number): void {
     const row = this.rows[Math.floor((y - AXIS) / ROW)], item = this.at(x, y);
     if (!row) return;
-    if (x < this.left && row.process >= 0) return this.narrow({ process: row.process });
-    if (!item) return;
-    document.getElementById("lanes-status")!.textContent = `${item.what}, from ${moment(item.start)}`;
-    if (item.kind === "phase") this.narrow({ phase: item.span, from: item.start, to: Math.max(item.end, item.start + 100) });
-    else if (row.process >= 0) this.narrow({ process: row.process });
-    else if (item.fill) this.store.set({ from: item.start, to: Math.max(item.end, item.start + 100) });
-    else if (item.span >= 0) this.store.set({ from: item.start, to: Math.max(item.end, item.start + 100) });
-    else if (item.thread >= 0 && this.data.threads[item.thread]) this.narrow({ process: this.data.threads[item.thread]!.process });
+    if (x < this.left && row.process >= 0) return this.store.set({ process: row.process });
+    if (item) this.choose(row, item);
   }
 
-  private narrow(to: Partial<View>): void {
-    this.store.set(to);
+  private choose(row: Row, item: Item): void {
+    document.getElementById("lanes-status")!.textContent = `${item.what}, from ${moment(item.start)}`;
+    this.store.set(this.narrowedTo(row, item) ?? {});
+  }
+
+  /** What is seen of whatever is chosen; null: nothing is to be told of it alone. */
+  private narrowedTo(row: Row, item: Item): Partial<View> | null {
+    const part = { from: item.start, to: Math.max(item.end, item.start + LEAST_NS) }, thread = this.data.threads[item.thread];
+    if (item.kind === "phase") return { phase: item.span, span: null, ...part };
+    if (row.process >= 0) return { process: row.process };
+    if (item.span >= 0) return { span: item.span, ...part };
+    if (item.fill) return part;
+    return thread ? { process: thread.process } : null;
   }
 
   /** The item there: also one that is narrower than a finger, if it is near. */
@@ -374,12 +379,29 @@ export class Timeline {
     const list = this.rows.filter((r) => process === null || r.process < 0 || r.process === process)
       .flatMap((row) => this.inView(row, from, to).map((item) => ({ row, item })));
     list.sort((a, b) => b.item.end - b.item.start - (a.item.end - a.item.start));
-    body.replaceChildren(...list.slice(0, TWIN_ROWS).map(({ row, item }) => {
-      const line = document.createElement("tr");
-      for (const text of [item.label || item.what.split(":")[0]!, row.label || row.lane, moment(item.start), duration(item.end - item.start)])
-        line.appendChild(document.createElement("td")).textContent = text;
-      return line;
-    }));
+    const focused = body.contains(document.activeElement) ? document.activeElement!.closest("tr")!.textContent : null;
+    body.replaceChildren(...list.slice(0, TWIN_ROWS).map(({ row, item }) => this.line(row, item)));
+    if (focused === null) return;
+    /* whoever goes by keys stays at the same, or is not thrown out at least */
+    const same = [...body.rows].find((line) => line.textContent === focused) ?? body;
+    same.querySelector("button")?.focus();
+  }
+
+  /** Of the table: what a click in the picture does, a button does here. */
+  private line(row: Row, item: Item): HTMLTableRowElement {
+    const line = document.createElement("tr"), cells = [item.label || item.what.split(":")[0]!, row.label || row.lane, moment(item.start), duration(item.end - item.start)]
+      .map((text) => {
+        const cell = line.appendChild(document.createElement("td"));
+        cell.textContent = text;
+        return cell;
+      });
+    if (!this.narrowedTo(row, item)) return line;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = cells[0]!.textContent;
+    button.addEventListener("click", () => this.choose(row, item));
+    cells[0]!.replaceChildren(button);
+    return line;
   }
 
   /** The longest of them: a table of thousands helps nobody. */

@@ -93,8 +93,8 @@ const struct command cmd_report = {
 	.description =
 		"Writes one file of HTML that opens in any browser, from disk, without a network: what the time went into and why, the timeline with "
 		"phases, CPUs, processes, units and the kernel's log, flame graphs of all, of a process or a phase, and tables of functions, first "
-		"calls, system calls, processes, waits and lines of the log. A click on a phase or a process narrows everything else to it; the "
-		"address names what is seen, so that it can be passed on.\n"
+		"calls, system calls, processes, waits and lines of the log. A click on a phase or a process narrows everything else to it, one on "
+		"a unit or another span the tables; the address names what is seen, so that it can be passed on.\n"
 		"Sums are those of upto-top(1). What is many and small is joined in the picture: runs that are close to each other, the shortest spans "
 		"and waits, calls of less than a 20,000th of all.\n" HISTORY_NOTE INDEX_NOTE,
 	.examples = "  upto report trace.upto -o boot.html\n      a page about the boot\n",
