@@ -67,8 +67,8 @@ struct story_listener {
 	 */
 	void (*forget)(void *state, struct stacks *s, const struct stack *stack, size_t n);
 	/*
-	 * Not NULL: a stack ran that up to now. Behind the part's end nothing but this is told, up to where it is known of
-	 * each vCPU what it did before that end.
+	 * Not NULL: a stack ran that up to now. Behind the part's end nothing but this is told, up to where it is
+	 * known of each vCPU what it did before that end.
 	 */
 	void (*spend)(void *state, const struct stacks *s, const struct stack *stack, const struct spent *spent);
 };

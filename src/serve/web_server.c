@@ -129,12 +129,13 @@ static enum MHD_Result put_text(struct MHD_Connection *c, unsigned status, const
 
 /*
  * The token is right: it becomes a cookie, and goes out of the address. Whoever comes from the file of upto ui --open
- * comes from another site, on whose behalf the browser does not send that cookie: also not where it is led to from here.
- * So a page of ours leads on.
+ * comes from another site, on whose behalf the browser does not send that cookie, nor where it is led to from here. So
+ * a page of ours leads on.
  */
 static enum MHD_Result let_in(const struct web_server *s, struct MHD_Connection *c)
 {
-	static const char on[] = "<!doctype html><title>upto</title><meta http-equiv=\"refresh\" content=\"0;url=/\">\n";
+	static const char on[] =
+		"<!doctype html><title>upto</title><meta http-equiv=\"refresh\" content=\"0;url=/\">\n";
 	bool elsewhere = is_from_elsewhere(c);
 	struct MHD_Response *r = MHD_create_response_from_buffer(elsewhere ? sizeof on - 1 : 0, (void *)on,
 								 MHD_RESPMEM_PERSISTENT);

@@ -118,8 +118,8 @@ static bool is_no_more(void *still)
 }
 
 /*
- * Reading takes at most half of the time, so that most of the machine is the guest's. A trace that stands still may have
- * no end for ever, as when its recorder was killed: then the sums are of what there is.
+ * Reading takes at most half of the time, so that most of the machine is the guest's. A trace that stands still may
+ * have no end for ever, as when its recorder was killed: then the sums are of what there is.
  */
 static void follow(struct page_versions *v, page_is_over *is_over, void *context)
 {
