@@ -110,7 +110,8 @@ void function_edges_make(const struct sums_tree *t, struct function_edges *ret)
 		if (!is_empty(&m.nodes[i]))
 			add_total(&m, i);
 	map_free(&m.numbers);
-	qsort(ret->list, ret->count, sizeof *ret->list, by_caller);
+	if (ret->count)
+		qsort(ret->list, ret->count, sizeof *ret->list, by_caller);
 	for (size_t i = 0; i < ret->count; i++) {
 		struct edge_function *f;
 
