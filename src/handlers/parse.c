@@ -170,21 +170,12 @@ static struct node *parse_break(struct parser *s, struct node *node)
 /* A place alone: a variable, or a map with its key. */
 static struct node *parse_place(struct parser *s)
 {
-	struct node *node = parser_place(s);
+	struct node *node;
 
-	if (parser_next(s) < 0)
-		return NULL;
-	if (node->kind == NODE_MAP && word_is(&s->word, '[')) {
-		node->list = xcalloc(1, sizeof(struct node *));
-		node->n = 1;
-		if (parser_next(s) < 0 || !(node->list[0] = parse_expression(s)))
-			return NULL;
-		node->len = (size_t)(s->word.at + s->word.len - node->at);
-		if (parser_expect(s, ']', "] behind the key") < 0)
-			return NULL;
-		parser_set_height(s, node);
-	}
-	return node;
+	if (s->word.kind == WORD_MAP)
+		return parse_map(s);
+	node = parser_place(s);
+	return parser_next(s) < 0 ? NULL : node;
 }
 
 /* let $x; let $x = 1; let $x: uint8 = 1; */

@@ -258,7 +258,7 @@ struct node *parser_place(struct parser *s)
 	return node;
 }
 
-static struct node *parse_map(struct parser *s)
+struct node *parse_map(struct parser *s)
 {
 	struct node *node = parser_place(s), *tuple;
 

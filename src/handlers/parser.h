@@ -37,6 +37,8 @@ int parser_unexpected(struct parser *s, const char *expected);
 int parse_type(struct parser *s, struct type *ret);
 /* The variable or map that comes next, not passed yet. */
 struct node *parser_place(struct parser *s);
+/* A map with its key, if it has one; that may have several parts. */
+struct node *parse_map(struct parser *s);
 
 /* It has all its parts: what is too high is an error at the next word. */
 void parser_set_height(struct parser *s, struct node *node);

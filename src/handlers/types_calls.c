@@ -34,10 +34,10 @@ static int find_str(struct typing *t, struct node *node)
 	int r;
 
 	node->type = (struct type){ .kind = TYPE_TEXT };
-	if (of->kind == NODE_PARAMETER)
-		return 0;
 	if (node->n > 1 && typing_number(t, node->list[1]) < 0)
 		return -1;
+	if (of->kind == NODE_PARAMETER)
+		return 0;
 	/* what a map keeps is text itself: it was read where it was kept */
 	r = of->kind == NODE_MAP ? 0 : typing_field(t, node, of, ":string");
 	if (r)
