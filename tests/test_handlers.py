@@ -146,6 +146,7 @@ CASES = [
     ('BEGIN { printf("[%s]", func); @f[1] = 1; exit(); } END { printf("%d", elapsed); clear(@f); }', "[]0\n"),
     ('BEGIN { @m[5] = 2; printf("%s", str($1, @m[5] + 1)); clear(@m); }', "wor\n"),
     ('BEGIN { @s["a", 1] += 5; @s["a", 1] <<= 1; @s["b", 2]++; ++@s["b", 2]; $x = 1; $x += 2; @t[(1, 2), "k"] |= $x; }', "@s[b, 2]: 2\n@s[a, 1]: 10\n@t[(1, 2), k]: 3\n"),
+    ('BEGIN { @[probe] = count(); } BEGIN { @[probe] = count(); } END { @[probe] = count(); }', "@[END]: 1\n@[BEGIN]: 2\n"),
     ('BEGIN { for ($i : 0..20000) { @m[$i % 3, "x"] = count(); } for ($kv : @m) { @n += $kv.1; } clear(@m); }', "\n@n: 20000\n"),
     ('BEGIN { printf("%s %s", syscall_name(1), ntop(2, 0x0100007f)); $x = (uint16)0x1234; printf(" %x", bswap($x)); }', "write 127.0.0.1 3412"),
     ('BEGIN { $t = "a"; for ($i : 0..3) { $t = ($i == 1) ? "b" : $t; } printf("%s", $t); }', "b"),
@@ -654,6 +655,21 @@ def test_passed_over():
     want = {f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", trace)["functions"] if f["function"] in ("vfs_open", "vfs_read")}
     assert dict(re.findall(rb"@\[kprobe:(\w+)\]: (\d+)", p.stdout)) == {k.encode(): str(n).encode() for k, n in want.items()} and len(want) == 2, p.stdout
     assert p.stdout.startswith(b"Attaching 2 probes...") and p.stderr == b"upto: -e:2:1: the trace has no function vfs_nonono: passed over\n", p.stderr
+
+
+def test_probe():
+    """What fires has one name at all places that it is called the same at: one key."""
+    trace = recording("6.12", 1)[0]
+    reads = functions_of(trace)["vfs_read"]
+    by_function = "kprobe:vfs_read, kprobe:vfs_rea[d] { @[probe] = count(); } kprobe:vfs_re?d { @[probe] = count(); }"
+    by_call = by_function + (' kretprobe:vfs_rea* { @r[probe, "x"] = count(); } kretprobe:vfs_read { @r[probe, "x"] = count(); } '
+                             'tracepoint:syscalls:sys_enter_openat { @t[probe] = count(); } tracepoint:syscalls:sys_enter_open* { @t[probe] = count(); }')
+    for program in (by_function, by_call):
+        maps, _ = answers(program, trace)
+        assert maps["@"] == {"kprobe:vfs_read": 3 * reads} and reads > 10, maps
+    assert maps["@r"]["kretprobe:vfs_read,x"] == 2 * reads, maps
+    opens = sum(c["name"] == "openat" for c in upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"])
+    assert maps["@t"]["tracepoint:syscalls:sys_enter_openat"] == 2 * opens > 10, maps
 
 
 def test_end():

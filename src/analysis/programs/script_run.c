@@ -107,6 +107,7 @@ static void end_part(struct script_runner *r)
 	free(r->name_of);
 	free(r->spans);
 	free(r->aways);
+	map_free(&r->probe_names);
 	r->running = NULL;
 	r->parents = NULL;
 	r->fields = NULL;

@@ -4,6 +4,7 @@
 #ifndef UPTO_ANALYSIS_SCRIPT_RUNNER_H
 #define UPTO_ANALYSIS_SCRIPT_RUNNER_H
 
+#include "base/map.h"
 #include "base/name_table.h"
 #include "script_places.h"
 #include "script_run.h"
@@ -53,6 +54,7 @@ struct script_runner {
 	struct moment now;
 	uint32_t *name_of;       /* by function: number of its name … */
 	struct name_table names; /* … here, which is the same for all parts of the trace */
+	struct map probe_names;  /* what `probe` is, by place in the program and what is there */
 	long *fields;            /* by field and event: its number in the event; -1: it has none */
 	struct buf text;         /* of an event's field */
 	size_t next_fact, next_span, next_away;

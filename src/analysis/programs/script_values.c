@@ -66,18 +66,105 @@ static bool is_pattern(const char *name)
 	return name && strpbrk(name, "*?[");
 }
 
-/* The place, from 1 on, and what it is of those that fit a pattern. */
-static uint64_t probe_name(const struct script_runner *r)
+/* By the number of its name. */
+static void put_function(const struct script_runner *r, uint32_t name, struct buf *out)
+{
+	buf_printf(out, "%s", name_table_text(&r->names, name));
+}
+
+static void put_tracepoint(const struct script_runner *r, const struct place_asked *place, uint32_t id, struct buf *out)
+{
+	const struct syscall_abi *abi = &r->o->session->reader->arch->abis[0];
+	const char *call;
+
+	if (!script_is_syscall(place)) {
+		buf_printf(out, "%s:%s", r->o->formats->list[id].system, r->o->formats->list[id].name);
+		return;
+	}
+	buf_printf(out, "%s:%s", place->object, id & NAME_EXITS ? "sys_exit" : "sys_enter");
+	call = strcmp(place->object, "syscalls") ? NULL : abi->call_name(id & (NAME_EXITS - 1));
+	if (call)
+		buf_printf(out, "_%s", syscall_tracepoint(call));
+}
+
+/* Of a pattern, what fits it: "kprobe:vfs_read" of "kprobe:vfs_*". */
+static void put_probe(const struct script_runner *r, const struct place_asked *place, uint32_t id, struct buf *out)
+{
+	bool is_event = place->kind == PLACE_TRACEPOINT;
+	bool is_function = place->kind == PLACE_ENTRY || place->kind == PLACE_RETURN || place->kind == PLACE_CALL ||
+			   place->kind == PLACE_CALL_END || place->kind == PLACE_UPROBE ||
+			   place->kind == PLACE_URETPROBE;
+
+	if (!is_pattern(place->name) || (!is_event && !is_function)) {
+		buf_printf(out, "%s", place->text);
+		return;
+	}
+	buf_printf(out, "%.*s:", (int)strcspn(place->text, ":"), place->text);
+	if (is_event) {
+		put_tracepoint(r, place, id, out);
+		return;
+	}
+	if (place->kind == PLACE_UPROBE || place->kind == PLACE_URETPROBE)
+		buf_printf(out, "%s:", place->object);
+	put_function(r, id, out);
+}
+
+/* What a place has of the moment, if it is a pattern: the function's name, the event, the system call; else 0. */
+static uint32_t probe_id(const struct script_runner *r, const struct place_asked *place)
 {
 	const struct moment *m = &r->now;
-	const struct place_asked *asked = &r->o->script->handlers[m->at.handler].places[m->at.place];
-	uint64_t place = 1, id = m->has_function ? r->name_of[m->id] : m->id | (m->exits ? NAME_EXITS : 0);
+	uint32_t id = m->has_function ? r->name_of[m->id] : m->id | (m->exits ? NAME_EXITS : 0);
 
-	if (script_is_syscall(asked) && strcmp(asked->object, "syscalls")) /* one for all calls */
+	if (script_is_syscall(place) && strcmp(place->object, "syscalls")) /* one for all calls */
 		id &= NAME_EXITS;
-	for (uint32_t h = 0; h < m->at.handler; h++)
-		place += r->o->script->handlers[h].n_places;
-	return (place + m->at.place) << 32 | (is_pattern(asked->name) ? id : 0);
+	return is_pattern(place->name) ? id : 0;
+}
+
+/* What is there is numbered alike only at places of one kind. Is what fires called the same at both places? */
+static bool is_same_probe(const struct script_runner *r, const struct place_asked *a, const struct place_asked *b)
+{
+	struct buf x = { 0 }, y = { 0 };
+	bool same;
+
+	if ((is_pattern(a->name) || is_pattern(b->name)) &&
+	    (a->kind != b->kind || script_is_syscall(a) != script_is_syscall(b)))
+		return false;
+	put_probe(r, a, probe_id(r, a), &x);
+	put_probe(r, b, probe_id(r, b), &y);
+	same = x.len == y.len && !memcmp(x.data, y.data, x.len);
+	buf_free(&x);
+	buf_free(&y);
+	return same;
+}
+
+/* Of several places where a probe is called the same, the first stands for all: a name has one number. */
+static uint64_t first_probe(const struct script_runner *r, const struct place_asked *asked)
+{
+	const struct script *p = r->o->script;
+	uint64_t place = 0;
+
+	for (size_t h = 0; h < p->n_handlers; h++)
+		for (size_t i = 0; i < p->handlers[h].n_places; i++) {
+			const struct place_asked *other = &p->handlers[h].places[i];
+
+			place++;
+			if (other == asked || is_same_probe(r, other, asked))
+				return place << 32 | probe_id(r, other);
+		}
+	return 0;
+}
+
+/* The place, from 1 on, and what it is of those that fit a pattern. */
+static uint64_t probe_name(struct script_runner *r)
+{
+	const struct script_place *at = &r->now.at;
+	const struct place_asked *asked = &r->o->script->handlers[at->handler].places[at->place];
+	uint64_t own = (uint64_t)(asked->at - r->o->script->source) << 32 | probe_id(r, asked);
+	uint64_t *ret = map_put(&r->probe_names, own, 0);
+
+	if (!*ret)
+		*ret = first_probe(r, asked);
+	return *ret;
 }
 
 /* "kprobe" of "kprobe:vfs_read" */
@@ -312,49 +399,6 @@ static uint64_t stack(void *state, bool user, uint64_t frames)
 	struct script_runner *r = state;
 
 	return script_stacks_put(&r->stacks, r->now.stack, r->now.ns, user, frames);
-}
-
-/* By the number of its name. */
-static void put_function(const struct script_runner *r, uint32_t name, struct buf *out)
-{
-	buf_printf(out, "%s", name_table_text(&r->names, name));
-}
-
-static void put_tracepoint(const struct script_runner *r, const struct place_asked *place, uint32_t id, struct buf *out)
-{
-	const struct syscall_abi *abi = &r->o->session->reader->arch->abis[0];
-	const char *call;
-
-	if (!script_is_syscall(place)) {
-		buf_printf(out, "%s:%s", r->o->formats->list[id].system, r->o->formats->list[id].name);
-		return;
-	}
-	buf_printf(out, "%s:%s", place->object, id & NAME_EXITS ? "sys_exit" : "sys_enter");
-	call = strcmp(place->object, "syscalls") ? NULL : abi->call_name(id & (NAME_EXITS - 1));
-	if (call)
-		buf_printf(out, "_%s", syscall_tracepoint(call));
-}
-
-/* Of a pattern, what fits it: "kprobe:vfs_read" of "kprobe:vfs_*". */
-static void put_probe(const struct script_runner *r, const struct place_asked *place, uint32_t id, struct buf *out)
-{
-	bool is_event = place->kind == PLACE_TRACEPOINT;
-	bool is_function = place->kind == PLACE_ENTRY || place->kind == PLACE_RETURN || place->kind == PLACE_CALL ||
-			   place->kind == PLACE_CALL_END || place->kind == PLACE_UPROBE ||
-			   place->kind == PLACE_URETPROBE;
-
-	if (!is_pattern(place->name) || (!is_event && !is_function)) {
-		buf_printf(out, "%s", place->text);
-		return;
-	}
-	buf_printf(out, "%.*s:", (int)strcspn(place->text, ":"), place->text);
-	if (is_event) {
-		put_tracepoint(r, place, id, out);
-		return;
-	}
-	if (place->kind == PLACE_UPROBE || place->kind == PLACE_URETPROBE)
-		buf_printf(out, "%s:", place->object);
-	put_function(r, id, out);
 }
 
 static void put_name(void *state, uint64_t n, struct buf *out)
