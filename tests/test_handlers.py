@@ -516,6 +516,35 @@ def test_own_tools():
         assert p.stdout.count(b"\n") > 2, (name, p.stdout)
     execs = run(UPTO, "run", "execsnoop.bt", trace).stdout.decode()
     assert re.search(r" cat /proc/kallsyms\n", execs), execs
+    # the handlers alone, without what the kernel does behind them
+    handlers = set(re.findall(r"^@us\[(.*)\]:", run(UPTO, "run", "irqlatency.bt", trace).stdout.decode(), re.M))
+    assert "__sysvec_apic_timer_interrupt" in handlers and all(name.startswith("__") for name in handlers), handlers
+
+
+@pytest.mark.weight(40)
+def test_runqlat():
+    """runqlat.bt against the events: neither CPUs' idle threads wait nor what sleeps, and what was preempted does."""
+    trace = os.path.join(WORK, "handlers-runqlat.upto")
+    with open(os.path.join(TOP, "tools/runqlat.bt")) as f:
+        assert "0x100" in f.read()
+    once_a_run(trace, lambda: record(trace, qemu_args("6.12", initrd("6.12", "plain")), "-q", "-e", "runqlat.bt"))
+    maps, _ = answers(os.path.join(TOP, "tools/runqlat.bt"), trace)
+    ready, waited, preempted = {}, [], 0
+    for e in upto_json("events", "--json", trace)["events"]:
+        args = e["args"]
+        if e["event"] != "sched:sched_switch":
+            ready[args["pid"]] = e["ns"]
+            continue
+        if args["prev_pid"] and args["prev_state"] in (0, 0x100):
+            ready[args["prev_pid"]] = e["ns"]
+            preempted += args["prev_state"] == 0x100
+        if args["next_pid"] in ready:
+            waited.append((e["ns"] - ready.pop(args["next_pid"])) // 1000)
+    assert 0 not in ready and preempted and len(waited) > 100, (len(waited), preempted)
+    assert sum(b["count"] for b in maps["@us"]) == len(waited), (maps, len(waited))
+    for b in maps["@us"]:
+        assert b["count"] == sum(b.get("min", -1) <= us <= b["max"] for us in waited), (b, waited)
+    return f"{len(waited)} waits, {preempted} of what was preempted"
 
 
 def functions_of(trace):
