@@ -151,6 +151,13 @@ int typing_parts(const struct typing *t, const struct node *node)
 	return 0;
 }
 
+int typing_single(const struct typing *t, const struct node *node)
+{
+	if (node->type.kind != TYPE_AGGREGATE || type_has_number(&node->type) || node->kind == NODE_CALL)
+		return 0;
+	return typing_wrong(t, node, "a histogram, or what has several numbers, is no value: print(@map) shows it");
+}
+
 /* Something that can be kept. */
 int typing_value(const struct typing *t, const struct node *node)
 {
@@ -334,6 +341,8 @@ static int find_ternary(struct typing *t, struct node *node)
 		return -1;
 	node->type = node->list[1]->type;
 	typing_as_text(&node->type);
+	if (t->last && (typing_single(t, node->list[1]) < 0 || typing_single(t, node->list[2]) < 0))
+		return -1;
 	if (!t->last || (type_has_text(&node->type) && type_has_text(&node->list[2]->type)))
 		return 0;
 	return typing_is_same(&node->type, &node->list[2]->type)

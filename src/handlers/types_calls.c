@@ -265,7 +265,7 @@ static int check_argument(const struct typing *t, const struct node *node, char 
 		return typing_wrong(t, node, "that has no value");
 	if (type->unsure)
 		return 0;
-	if (typing_parts(t, node) < 0)
+	if (typing_parts(t, node) < 0 || typing_single(t, node) < 0)
 		return -1;
 	if (takes == 't' && !type_has_text(type))
 		return typing_expected(t, node, "a text");

@@ -75,6 +75,8 @@ int typing_set_part(const struct typing *t, const struct node *at, const struct 
 /* Errors at a node; -1. */
 int typing_wrong(const struct typing *t, const struct node *node, const char *what);
 int typing_expected(const struct typing *t, const struct node *node, const char *kind);
+/* An error if it is a map's histogram, or what has several numbers: print(@map) alone takes these. */
+int typing_single(const struct typing *t, const struct node *node);
 /* An error if a part of it is what a loop over histograms has: that has no value. */
 int typing_parts(const struct typing *t, const struct node *node);
 /* An error if the node, whose type was found, is nothing that can be kept. */
