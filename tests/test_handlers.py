@@ -719,6 +719,12 @@ def test_output():
     with subprocess.Popen([UPTO, "run", "-e", program, base(2)], stdout=subprocess.PIPE, preexec_fn=limit) as p:
         size = sum(len(block) for block in iter(lambda: p.stdout.read(1 << 20), b""))
     assert p.returncode == 0 and size > 60 * 100 * 70000, (p.returncode, size)
+    # of the text that one call makes there is little
+    for call, most in (("print(@m, 1)", 200 << 20), (f'time("{"x" * 500}\\n")', 300 << 20)):
+        program = f'BEGIN {{ @m["{"k" * 1000}"] = 1; for ($j : 0..800000) {{ {call}; }} clear(@m); }}'
+        with subprocess.Popen([UPTO, "run", "-e", program, base(2)], stdout=subprocess.PIPE, preexec_fn=limit) as p:
+            size = sum(len(block) for block in iter(lambda: p.stdout.read(1 << 20), b""))
+        assert p.returncode == 0 and size > most, (call, p.returncode, size)
 
 
 @pytest.mark.weight(14)

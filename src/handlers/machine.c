@@ -396,6 +396,7 @@ static void print_time(struct machine *m, const char *format)
 	uint64_t ns = m->host.builtin(m->host.context, BUILTIN_NSECS).n;
 
 	printer_put_text(&m->printer, "time", text, wall_time(format, m->host.began_ns + ns, text, sizeof text));
+	pass_on(m);
 }
 
 static struct value time_text(struct machine *m, const char *format, uint64_t ns)
@@ -528,6 +529,7 @@ static struct value *run_rare(struct machine *m, const struct step *s, struct va
 		return top + 1;
 	case STEP_PRINT_MAP:
 		printer_put_map(&m->printer, &m->maps[s->a], top[-2].n, top[-1].n);
+		pass_on(m);
 		return top - 2;
 	case STEP_PRINT_ENTRY:
 		print_entry(m, s->a, &top[-1]);
