@@ -147,6 +147,14 @@ CASES = [
     ('BEGIN { @m[5] = 2; printf("%s", str($1, @m[5] + 1)); clear(@m); }', "wor\n"),
     ('BEGIN { @s["a", 1] += 5; @s["a", 1] <<= 1; @s["b", 2]++; ++@s["b", 2]; $x = 1; $x += 2; @t[(1, 2), "k"] |= $x; }', "@s[b, 2]: 2\n@s[a, 1]: 10\n@t[(1, 2), k]: 3\n"),
     ('BEGIN { @[probe] = count(); } BEGIN { @[probe] = count(); } END { @[probe] = count(); }', "@[END]: 1\n@[BEGIN]: 2\n"),
+    # as map_stats_contents() and lhist_to_str() of bpftrace have it: only averages, sums and hist() are divided, and all stats() are there
+    ('BEGIN { @s["a"] = stats(10); @s["a"] = stats(20); @s["b"] = stats(90); print(@s, 1, 10); @l = lhist(5, 0, 20, 10); @l = lhist(6, 0, 20, 10); print(@l, 0, 2); @c = sum(50); print(@c, 0, 10); '
+     '@h = hist(0); @h = hist(0); print(@h, 0, 2); clear(@s); clear(@l); clear(@c); clear(@h); }',
+     "@s[a]: count 2, average 1, total 30\n@s[b]: count 1, average 9, total 90\n\n@l: \n" + f"{'[0, 10)':<16}{2:>8} |{'@' * 52}|\n\n@c: 5\n@h: \n{'[0]':<16}{1:>8} |{'@' * 52}|\n\n\n\n"),
+    # src/stdlib/strings/signal.h of bpftrace
+    ('BEGIN { for ($i : 0..3) { printf("%s|", signal_name($i)); } printf("%s|%s|%s|%s|%s|%s|%s", signal_name(9), signal_name(31), signal_name(32), signal_name(34), signal_name(64), '
+     'signal_name(65), signal_name(-1)); }',
+     "Unknown signal 0|Hangup|Interrupt|Killed|Bad system call|Unknown signal 32|Real-time signal 0|Real-time signal 30|N/A|N/A"),
     ('BEGIN { for ($i : 0..20000) { @m[$i % 3, "x"] = count(); } for ($kv : @m) { @n += $kv.1; } clear(@m); }', "\n@n: 20000\n"),
     ('BEGIN { printf("%s %s", syscall_name(1), ntop(2, 0x0100007f)); $x = (uint16)0x1234; printf(" %x", bswap($x)); }', "write 127.0.0.1 3412"),
     ('BEGIN { $t = "a"; for ($i : 0..3) { $t = ($i == 1) ? "b" : $t; } printf("%s", $t); }', "b"),
@@ -309,6 +317,13 @@ def test_given():
     lines = [json.loads(line) for line in run(UPTO_ASAN, "run", "--json", "-e", program, base(2)).stdout.splitlines()][1:]
     assert lines == [{"type": "stats", "data": {"@": {"b": 2, "c": 3}}}, {"type": "value", "data": "hé ÿ"}, {"type": "map", "data": {"@c": {"x": 1}}},
                      {"type": "value", "data": 16}, {"type": "stats", "data": {"@": {}}}, {"type": "map", "data": {"@c": {"x": 1}}}], lines
+    # the last bucket is told to begin where the range ends, also where that is no multiple of the step
+    program = 'BEGIN { @ = lhist(-1, 0, 25, 10); @ = lhist(21, 0, 25, 10); @ = lhist(25, 0, 25, 10); @ = lhist(25, 0, 25, 10); print(@, 0, 2); }'
+    buckets = [{"max": -1, "count": 1}, {"min": 0, "max": 9, "count": 0}, {"min": 10, "max": 19, "count": 0}, {"min": 25, "count": 3}]
+    lines = [json.loads(line) for line in run(UPTO_ASAN, "run", "--json", "-e", program, base(2)).stdout.splitlines()][1:]
+    assert lines == [{"type": "hist", "data": {"@": buckets}}] * 2, lines
+    lines = [json.loads(line) for line in run(UPTO_ASAN, "run", "--json", "-e", 'BEGIN { @ = stats(50); print(@, 0, 5); }', base(2)).stdout.splitlines()][1:]
+    assert [line["data"]["@"] for line in lines] == [{"count": 1, "average": 10, "total": 50}, {"count": 1, "average": 50, "total": 50}], lines
 
 
 def test_exit_code():

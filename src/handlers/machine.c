@@ -266,6 +266,24 @@ static struct value symbol_text(struct machine *m, uint64_t address, bool user)
 	return new_text(m, m->scratch.data, m->scratch.len);
 }
 
+/* As strsignal() has it, whatever the user's language and the signals that this machine's C library keeps. */
+static struct value signal_text(struct machine *m, uint64_t number)
+{
+	enum { REAL_TIME = 34, SIGNALS = 65 };
+	const char *text = number < REAL_TIME ? sigdescr_np((int)number) : NULL;
+
+	m->scratch.len = 0;
+	if (text)
+		buf_printf(&m->scratch, "%s", text);
+	else if (number < REAL_TIME)
+		buf_printf(&m->scratch, "Unknown signal %d", (int)number);
+	else if (number < SIGNALS)
+		buf_printf(&m->scratch, "Real-time signal %d", (int)number - REAL_TIME);
+	else
+		buf_printf(&m->scratch, "N/A");
+	return new_text(m, m->scratch.data, m->scratch.len);
+}
+
 static uint64_t contains(const struct value *text, const struct value *part)
 {
 	return !part->n || (text->n && memmem(text->p, text->n, part->p, part->n));
@@ -309,7 +327,7 @@ static struct value call(struct machine *m, const struct step *s, const struct v
 	case FUNCTION_STRERROR:
 		return text_of(m, strerror((int)args[0].n));
 	case FUNCTION_SIGNAL_NAME:
-		return text_of(m, sigabbrev_np((int)args[0].n));
+		return signal_text(m, args[0].n);
 	case FUNCTION_SYSCALL_NAME:
 		return text_of(m, arch_x86_64.abis[0].call_name(args[0].n));
 	case FUNCTION_KSYM:

@@ -188,9 +188,20 @@ static void put_bound(struct buf *out, const struct type *value, int64_t n)
 		buf_put_u8(out, (uint8_t)units[unit]);
 }
 
+/* The last bucket of lhist(): from the range's end on. */
+static bool is_behind_range(const struct type *value, size_t bucket)
+{
+	return value->aggregate == LHIST && bucket == map_buckets(value) - 1;
+}
+
+/* Where the range is no multiple of the step, its rest is in the last bucket, too, as in bpftrace. */
+static int64_t bucket_from(const struct type *value, size_t bucket)
+{
+	return is_behind_range(value, bucket) ? value->max : map_bucket_from(value, bucket);
+}
+
 static void put_label(struct buf *out, const struct type *value, size_t bucket)
 {
-	bool is_last = value->aggregate == LHIST && bucket == map_buckets(value) - 1; /* from the range's end on */
 	bool single = value->aggregate == HIST && bucket && bucket - 1 < (1u << value->bits) + !value->bits;
 
 	if (!bucket) {
@@ -200,8 +211,8 @@ static void put_label(struct buf *out, const struct type *value, size_t bucket)
 		return;
 	}
 	buf_put_u8(out, '[');
-	put_bound(out, value, is_last ? value->max : map_bucket_from(value, bucket));
-	if (is_last) {
+	put_bound(out, value, bucket_from(value, bucket));
+	if (is_behind_range(value, bucket)) {
 		buf_printf(out, ", ...)");
 	} else if (single) {
 		buf_put_u8(out, ']');
@@ -256,7 +267,7 @@ static void put_histogram(const struct printer *p, const struct script_map *m, c
 static void put_json_histogram(const struct printer *p, const struct script_map *m, const struct map_entry *e,
 			       uint64_t div)
 {
-	size_t first, last, buckets = map_buckets(&m->value);
+	size_t first, last;
 	uint64_t most;
 
 	buf_put_u8(p->out, '[');
@@ -264,11 +275,11 @@ static void put_json_histogram(const struct printer *p, const struct script_map 
 		for (size_t i = first; i <= last; i++) {
 			buf_printf(p->out, "%s{", i > first ? ", " : "");
 			if (i)
-				buf_printf(p->out, "\"min\": %" PRId64 ", ", map_bucket_from(&m->value, i));
+				buf_printf(p->out, "\"min\": %" PRId64 ", ", bucket_from(&m->value, i));
 			if (!i)
 				buf_printf(p->out, "\"max\": %" PRId64 ", ",
 					   m->value.aggregate == LHIST ? m->value.min - 1 : -1);
-			else if (m->value.aggregate != LHIST || i + 1 < buckets)
+			else if (!is_behind_range(&m->value, i))
 				buf_printf(p->out, "\"max\": %" PRId64 ", ", map_bucket_from(&m->value, i + 1) - 1);
 			buf_printf(p->out, "\"count\": %" PRIu64 "}", e->buckets[i] / div);
 		}
@@ -287,7 +298,7 @@ static void put_sums(const struct printer *p, const struct script_map *m, const 
 		printer_put_value(p, &m->value, &v, p->out);
 	} else if (m->value.aggregate == STATS) {
 		buf_printf(p->out, "count %" PRIu64 ", average %" PRId64 ", total %" PRId64, s->count,
-			   (s->count ? s->sum / (int64_t)s->count : 0) / (int64_t)div, s->sum / (int64_t)div);
+			   (s->count ? s->sum / (int64_t)s->count : 0) / (int64_t)div, s->sum);
 	} else {
 		buf_printf(p->out, "%" PRId64, script_map_number(m, e) / (int64_t)div);
 	}
@@ -349,7 +360,7 @@ static void put_json_number(const struct printer *p, const struct script_map *m,
 		put_json_value(p, &m->value, &plain, p->out);
 	} else if (m->value.aggregate == STATS)
 		buf_printf(p->out, "{\"count\": %" PRIu64 ", \"average\": %" PRId64 ", \"total\": %" PRId64 "}",
-			   s->count, (s->count ? s->sum / (int64_t)s->count : 0) / div, s->sum / div);
+			   s->count, (s->count ? s->sum / (int64_t)s->count : 0) / div, s->sum);
 	else
 		buf_printf(p->out, "%" PRId64, script_map_number(m, e) / div);
 }
@@ -359,7 +370,7 @@ static void put_json_map(const struct printer *p, const struct script_map *m, st
 {
 	uint64_t last = is_series(m) ? print_series_last(m) : 0;
 	const char *kind = is_series(m)      ? "tseries"
-			   : is_histogram(m) ? (m->value.aggregate == HIST ? "hist" : "lhist")
+			   : is_histogram(m) ? "hist"
 			   : is_average(m)   ? "stats"
 					     : "map";
 	struct buf key = { 0 };
@@ -384,17 +395,25 @@ static void put_json_map(const struct printer *p, const struct script_map *m, st
 	buf_free(&key);
 }
 
-void printer_put_map(const struct printer *p, const struct script_map *m, uint64_t top, uint64_t div)
+static bool is_kept_as(const struct script_map *m, enum aggregate aggregate)
 {
+	return m->value.kind == TYPE_AGGREGATE && m->value.aggregate == aggregate;
+}
+
+/* As in bpftrace, stats() are all shown, and what lhist() counts is not divided; of stats() the average alone is. */
+void printer_put_map(const struct printer *p, const struct script_map *m, uint64_t asked_top, uint64_t asked_div)
+{
+	uint64_t top = is_kept_as(m, STATS) ? 0 : asked_top;
+	uint64_t div = (int64_t)asked_div > 0 && !is_kept_as(m, LHIST) ? asked_div : 1;
 	struct map_entry **list = script_map_sorted(m);
 	size_t first = top && top < m->live ? m->live - top : 0;
 	uint64_t last = is_series(m) ? print_series_last(m) : 0;
 
 	if (p->json) {
-		put_json_map(p, m, list + first, m->live - first, (int64_t)div > 0 ? (int64_t)div : 1);
+		put_json_map(p, m, list + first, m->live - first, (int64_t)div);
 	} else {
 		for (size_t i = first; i < m->live; i++) {
-			put_entry(p, m, list[i], last, (int64_t)div > 0 ? div : 1);
+			put_entry(p, m, list[i], last, div);
 			p->pass_on(p->context);
 		}
 		if (first == m->live ? !is_histogram(m) && !is_series(m) : is_average(m))
