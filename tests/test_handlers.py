@@ -413,6 +413,8 @@ WRONG = [
     ("BEGIN { @r = (1, 2); @r = (a=1, b=2); }", 1, 27, "the value is a record, and was a tuple before"),
     ("BEGIN { @m[1] = 1; $x = \"t\"; if (find(@m, 1, $x)) { } }", 1, 46, "the value is a number, and was a text before"),
     ("BEGIN { @m[1] = 1; if (find(@m, 1, 2)) { } }", 1, 36, "expected a $variable, which gets the value"),
+    ("span:initcal { @ = count(); }", 1, 1, "there is no kind initcal: did you mean initcall"),
+    ("wait:dsk, wait:nonsense* { @ = count(); }", 1, 1, "there is no kind dsk: did you mean disk"),
     ("BEGIN { @h = hist(1); printf(\"%s\", @h); }", 1, 36, "is no value"),
     ("BEGIN { @h[1] = stats(1); printf(\"%s\", @h[1]); }", 1, 40, "is no value"),
     ("BEGIN { @h = lhist(1, 0, 5, 1); print(1 ? @h : @h); }", 1, 43, "is no value"),

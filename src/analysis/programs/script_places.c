@@ -245,6 +245,33 @@ static void add_timer(struct finding *f)
 	f->found++;
 }
 
+static const char *span_name(int kind)
+{
+	return kind < SPAN_KINDS ? span_kind_name((enum span_kind)kind) : NULL;
+}
+
+static const char *wait_name(int kind)
+{
+	return kind < WAIT_KINDS ? wait_kind_name((enum wait_kind)kind) : NULL;
+}
+
+/* span:KIND, wait:KIND; patterns, too. Those of which a trace has none are there all the same. */
+static int find_kind(struct finding *f, enum script_other other, const char *(*name)(int kind), struct error *err)
+{
+	const char *names[SPAN_KINDS + WAIT_KINDS + 1] = { NULL }, *near;
+	bool fits = !f->asked->name;
+
+	for (int i = 0; (names[i] = name(i)); i++)
+		fits |= f->asked->name && !fnmatch(f->asked->name, names[i], 0);
+	if (fits) {
+		add(f, &f->others, other);
+		return 0;
+	}
+	near = near_best(f->asked->name, strlen(f->asked->name), names);
+	return script_error(f->o->script, f->asked->at, f->asked->len, err, "there is no kind %s%s%s", f->asked->name,
+			    near ? ": did you mean " : "", near ? near : "");
+}
+
 static int find_place(struct finding *f, struct error *err)
 {
 	const struct script_need *need = script_needs_of(f->o->needs, f->at.handler, f->at.place);
@@ -275,9 +302,10 @@ static int find_place(struct finding *f, struct error *err)
 	case PLACE_LOG:
 		add(f, &f->others, OTHER_LOG);
 		return 0;
-	default:
-		add(f, &f->others, f->asked->kind == PLACE_SPAN ? OTHER_SPAN : OTHER_WAIT);
-		return 0;
+	case PLACE_SPAN:
+		return find_kind(f, OTHER_SPAN, span_name, err);
+	default: /* PLACE_WAIT */
+		return find_kind(f, OTHER_WAIT, wait_name, err);
 	}
 }
 
