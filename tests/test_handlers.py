@@ -668,6 +668,11 @@ def test_times():
     assert lines[0] == "begin" and lines[-1] == "end" and lines[1:-1] == [str(n) for n in range(100000000, end, 100000000)][:len(lines) - 2]
     assert 0 <= end // 100000000 - maps["@i"] <= 1, (end, maps)
     assert set(maps["@p"]) <= {"0", "1"} and abs(maps["@p"]["0"] - end // 50000000) <= 1, (maps, end)
+    # what is asked for may end between two events, and with the last one
+    program = 'BEGIN { printf("%d ", nsecs); } interval:us:10 { @n = count(); } profile:us:100 { if (cpu == 0) { @p = count(); } } END { printf("%d %d %d", nsecs, @n, @p); clear(@n); clear(@p); }'
+    for start, to in ((0, end), (end // 3 + 7, end // 2), (end // 2, end - 123457), (0, end // 4 + 11)):
+        began, ended, n, p = map(int, answer(program, trace, "--from", f"{start}ns", "--to", f"{to}ns").split())
+        assert (began, ended, n) == (start, to - 1, (to - start - 1) // 10000) and p == n // 10, (start, to, began, ended, n, p)
 
 
 @pytest.mark.weight(40)

@@ -27,7 +27,9 @@ static int replay_from(struct script_runner *r, const struct checkpoint *from, s
 		result = error_set(err, "%s: it ends before what is known of it", session.reader->path);
 	if (result == 0 && !r->over && !r->skips) {
 		/* timers end with the trace: what is behind its last event never was */
-		r->places.n_timers = 0;
+		if (r->o->to_ns > r->o->end_ns)
+			r->places.n_timers = 0;
+		script_begin_replay(r, &stacks); /* there may be no event before --to */
 		script_tell_beside(r, &stacks, r->o->to_ns);
 	}
 	stacks_deinit(&stacks);

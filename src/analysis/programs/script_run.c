@@ -160,12 +160,14 @@ int script_go_on(struct script_runner *r, const struct script_run_options *o, st
 int script_end(struct script_runner *r, struct script_outcome *ret, struct error *err)
 {
 	const struct script_run_options *o = r->o;
-	uint64_t end = r->over ? r->now.ns : o->to_ns < o->end_ns ? o->to_ns - 1 : o->end_ns;
+	uint64_t last = o->to_ns <= o->end_ns ? o->to_ns - 1 : o->end_ns;
+	uint64_t end = r->over && r->now.ns < last ? r->now.ns : last;
 	int result;
 
 	r->over = false;
 	machine_begin_end(r->machine);
-	fire_edge(r, OTHER_END, end);
+	/* it ends within what was asked for, also if nothing of that was reached */
+	fire_edge(r, OTHER_END, end > o->from_ns ? end : o->from_ns);
 	result = machine_end(r->machine, err);
 	ret->losses = machine_losses(r->machine);
 	ret->exit_code = machine_exit_code(r->machine);

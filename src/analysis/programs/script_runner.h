@@ -92,6 +92,9 @@ void script_fire(struct script_runner *r, struct stacks *s, const struct script_
 /* Hears the replay (script_visitor.c); its state: struct script_runner. */
 struct stacks_visitor script_visitor(void);
 
+/* What is known where a replay begins, once it is there: who runs, and what goes on from the part before. */
+void script_begin_replay(struct script_runner *r, struct stacks *s);
+
 /* Replay the trace, or as much of it as something may fire in (script_replay.c). */
 int script_replay(struct script_runner *r, struct error *err);
 

@@ -264,6 +264,15 @@ static void stop_there(struct script_runner *r, struct stacks *s)
 	}
 }
 
+void script_begin_replay(struct script_runner *r, struct stacks *s)
+{
+	if (r->replays)
+		return;
+	script_state_restore(&r->state, s);
+	find_running(r, s);
+	r->replays = true;
+}
+
 static void due(void *state, struct stacks *s)
 {
 	struct script_runner *r = state;
@@ -272,11 +281,7 @@ static void due(void *state, struct stacks *s)
 	s->due_ns = UINT64_MAX;
 	if (r->fire) /* it hears of nothing but calls */
 		return;
-	if (!r->replays) {
-		script_state_restore(&r->state, s);
-		find_running(r, s);
-		r->replays = true;
-	}
+	script_begin_replay(r, s);
 	next = script_tell_beside(r, s, r->o->grows && s->ns > r->o->until_ns ? r->o->until_ns : s->ns);
 	s->due_ns = next == UINT64_MAX ? next : next + 1;
 	if (r->o->grows && !s->stop) {
