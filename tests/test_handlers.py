@@ -929,7 +929,9 @@ PROGRAM = PAIRS + (' kprobe:vfs_read { @size = hist(arg2); } kretprobe:vfs_read 
            'tracepoint:syscalls:sys_enter_nanosleep, tracepoint:syscalls:sys_enter_clock_nanosleep { @sleeps[args.rqtp->tv_sec, args.rqtp->tv_nsec, str(curtask->real_parent->comm)] = count(); }'
            # registers, and an argument on the stack
            ' kprobe:vfs_open { @enters[probetype, usermode, reg("di") == arg0, reg("rsi") == arg1] = count(); } kretprobe:vfs_open { @leaves[probetype, reg("ax") == retval] = count(); } '
-           'kprobe:do_mmap { @pages[sarg0] = count(); }')
+           'kprobe:do_mmap { @pages[sarg0] = count(); }'
+           # of functions that end with a jump, what returns is another one
+           ' kretprobe:vfs_* { @ends[func, retval == retval] = count(); @probes[probe, retval == retval] = count(); }')
 
 
 SILENT = ("-serial", "null", "-monitor", "none")  # what the guest says is not on standard output
@@ -976,6 +978,9 @@ def test_recorded():
     assert maps["@which"] == {"tracepoint:syscalls:sys_enter_openat": sum(maps["@opens"].values())} and maps["@sleeps"] == {"0,0,init": 1}, maps
     assert {k.split(",")[0] for k in maps["@at"]} == {"1"} and sum(maps["@at"].values()) == calls["vfs_read"], maps["@at"]
     assert maps["@enters"] == {"kprobe,0,1,1": calls["vfs_open"]} and maps["@leaves"] == {"kretprobe,1": calls["vfs_open"]}, (maps["@enters"], maps["@leaves"])
+    ends = {f"{k},1": n for k, n in calls.items() if k.startswith("vfs_")}
+    assert maps["@ends"] == ends and "vfs_getattr,1" in ends, (maps["@ends"], ends)
+    assert maps["@probes"] == {f"kretprobe:{k}": n for k, n in ends.items()}, maps["@probes"]
     # where in its file what is mapped begins, in pages: all that run are busybox
     mapped = {int(offset, 16) // 4096 for offset in re.findall(rb"^ +LOAD +(0x[0-9a-f]+)", run("readelf", "-lW", shutil.which("busybox")).stdout, re.M)}
     assert set(map(int, maps["@pages"])) == mapped and len(mapped) > 2, (maps["@pages"], mapped)

@@ -99,6 +99,36 @@ static void tell_syscall(struct script_runner *r, struct stacks *s, const struct
 	r->now.args = NULL;
 }
 
+/*
+ * The function that returned, as the record has it: where it ended with a jump, the stack has the one that it jumped
+ * to. False: the record does not tell.
+ */
+static bool find_returned(struct script_runner *r, const struct event_record *record)
+{
+	long field = r->probed[record->event];
+	struct event_value v;
+
+	if (field < 0)
+		return false;
+	v = event_value(r->o->decoder, record, (size_t)field, &r->text);
+	r->now.function = script_function_at(r, v.number, (int64_t)v.number >= 0);
+	return !names_is_group(r->o->session->names, r->now.function);
+}
+
+/* The function that a probe is at, for `func` and `probe`. */
+static void find_function(struct script_runner *r, const struct event_record *record)
+{
+	const struct stack *stack = r->now.stack;
+
+	r->now.has_function = find_returned(r, record);
+	if (!r->now.has_function && stack && stack->depth) {
+		r->now.function = stack->frames[stack->depth - 1].function;
+		r->now.has_function = true;
+	}
+	if (r->now.has_function)
+		r->now.id = r->now.function;
+}
+
 static void tell_event(struct script_runner *r, struct stacks *s, const struct fact *f)
 {
 	struct event_record record;
@@ -110,12 +140,8 @@ static void tell_event(struct script_runner *r, struct stacks *s, const struct f
 		.ns = f->ns, .insns = f->insns, .cpu = f->cpu, .record = &record, .id = (uint32_t)record.event
 	};
 	r->now.stack = s ? stacks_running(s, f->task, f->cpu, f->ns) : NULL;
-	/* the function that a probe is at, for `func` and `probe` */
-	if (r->now.stack && r->now.stack->depth && event_is_of_program(&r->o->formats->list[record.event])) {
-		r->now.frame = &r->now.stack->frames[r->now.stack->depth - 1];
-		r->now.id = r->now.function = r->now.frame->function;
-		r->now.has_function = true;
-	}
+	if (event_is_of_program(&r->o->formats->list[record.event]))
+		find_function(r, &record);
 	script_fire(r, s, &r->places.events, record.event);
 }
 

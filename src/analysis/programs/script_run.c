@@ -32,6 +32,16 @@ static void find_fields(struct script_runner *r)
 		}
 }
 
+/* Where an event's records say which function returned. */
+static void find_probed(struct script_runner *r)
+{
+	size_t events = r->o->formats ? r->o->formats->count : 0;
+
+	r->probed = xcalloc(events + 1, sizeof *r->probed);
+	for (size_t e = 0; e < events; e++)
+		r->probed[e] = script_event_field(r->o->decoder, e, "__probe_func");
+}
+
 static void find_names(struct script_runner *r)
 {
 	const struct names *n = r->o->session->names;
@@ -95,6 +105,7 @@ static void begin_part(struct script_runner *r)
 	}
 	make_room_for_counts(r);
 	find_fields(r);
+	find_probed(r);
 	find_names(r);
 	script_sort_history(r);
 }
@@ -104,13 +115,14 @@ static void end_part(struct script_runner *r)
 	free(r->running);
 	free(r->parents);
 	free(r->fields);
+	free(r->probed);
 	free(r->name_of);
 	free(r->spans);
 	free(r->aways);
 	map_free(&r->probe_names);
 	r->running = NULL;
 	r->parents = NULL;
-	r->fields = NULL;
+	r->fields = r->probed = NULL;
 	r->name_of = NULL;
 	r->spans = r->aways = NULL;
 	r->n_spans = r->n_aways = r->next_span = r->next_away = r->next_fact = 0;

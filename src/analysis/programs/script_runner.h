@@ -56,6 +56,7 @@ struct script_runner {
 	struct name_table names; /* … here, which is the same for all parts of the trace */
 	struct map probe_names;  /* what `probe` is, by place in the program and what is there */
 	long *fields;            /* by field and event: its number in the event; -1: it has none */
+	long *probed;            /* by event: number of the field that has the function; -1: none */
 	struct buf text;         /* of an event's field */
 	size_t next_fact, next_span, next_away;
 	const struct stack **running; /* by vCPU */
@@ -85,6 +86,9 @@ struct script_runner {
 
 /* What the machine asks of the moment; context: struct script_runner (script_values.c). */
 struct machine_host script_host(struct script_runner *r);
+
+/* The function that holds an address at the moment; `user`: of a program. */
+uint32_t script_function_at(const struct script_runner *r, uint64_t address, bool user);
 
 /* Run the handlers of number n that are at the moment r->now; `s` then ends its replay if the program is over. */
 void script_fire(struct script_runner *r, struct stacks *s, const struct script_index *x, size_t n);

@@ -427,18 +427,25 @@ static void put_stack(void *state, uint64_t n, unsigned indent, struct buf *out)
 	script_stacks_text(&((struct script_runner *)state)->stacks, n, indent, out);
 }
 
+uint32_t script_function_at(const struct script_runner *r, uint64_t address, bool user)
+{
+	const struct names *names = r->o->session->names;
+	struct space_view view = { 0 };
+	const struct thread *t = thread_now(r);
+	uint32_t version = user && t ? spaces_at(&names->spaces, &view, t->task, r->now.ns) : 0;
+
+	return names_place(names, address, r->now.ns, version).function;
+}
+
 static void put_symbol(void *state, uint64_t address, bool user, struct buf *out)
 {
 	const struct script_runner *r = state;
-	struct space_view view = { 0 };
-	const struct thread *t = thread_now(r);
-	uint32_t version = user && t ? spaces_at(&r->o->session->names->spaces, &view, t->task, r->now.ns) : 0;
-	struct place place = names_place(r->o->session->names, address, r->now.ns, version);
+	uint32_t function = script_function_at(r, address, user);
 
-	if (names_is_group(r->o->session->names, place.function))
+	if (names_is_group(r->o->session->names, function))
 		buf_printf(out, "0x%llx", (unsigned long long)address);
 	else
-		put_function(r, r->name_of[place.function], out);
+		put_function(r, r->name_of[function], out);
 }
 
 static uint64_t address(void *state, const char *function)
