@@ -538,6 +538,11 @@ def test_own_tools():
         assert p.stdout.count(b"\n") > 2, (name, p.stdout)
     execs = run(UPTO, "run", "execsnoop.bt", trace).stdout.decode()
     assert re.search(r" cat /proc/kallsyms\n", execs), execs
+    # of one that failed the file that it asked for
+    calls = [c for c in upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"] if c["name"].startswith("exec")]
+    rows = re.findall(r"^ *\d+\.\d+ +\d+ +\d+ (.+)$", execs, re.M)
+    failed = [re.search(r'"(.*?)"', c["call"])[1] for c in calls if c["result"] is not None and c["result"] < 0]
+    assert len(rows) == len(calls) == execs.count("\n") - 2 and "mount" in failed and not collections.Counter(failed) - collections.Counter(rows), (execs, failed)
     # the handlers alone, without what the kernel does behind them
     handlers = set(re.findall(r"^@us\[(.*)\]:", run(UPTO, "run", "irqlatency.bt", trace).stdout.decode(), re.M))
     assert "__sysvec_apic_timer_interrupt" in handlers and all(name.startswith("__") for name in handlers), handlers

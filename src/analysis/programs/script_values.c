@@ -276,28 +276,35 @@ static struct value event_field_now(struct script_runner *r, size_t field)
 	return number(v.kind == EVENT_TEXT || v.kind == EVENT_NOTHING ? 0 : v.number);
 }
 
-/* A program's arguments, each with a NUL behind it, if the call began one. */
-static struct value given_arguments(const struct script_runner *r)
+static struct value given_text(const struct script_runner *r, int arg)
+{
+	const struct text *t = texts_find(r->o->texts, r->now.cpu, r->now.text_insns, (unsigned)arg);
+
+	return t ? (struct value){ .n = strnlen(t->bytes, t->len), .p = t->bytes } : text("");
+}
+
+/* A program's arguments, each with a NUL behind it; of a call that began none, the name of the file. */
+static struct value given_arguments(const struct script_runner *r, const struct syscall_abi *abi)
 {
 	const struct syscall_record *c = syscalls_find(r->o->calls, r->now.cpu, r->now.text_insns, r->now.ns);
 	const struct fact *f = c ? syscall_arguments(c, r->o->facts) : NULL;
+	int name = script_syscall_field(abi, r->now.id, "filename");
 
-	return f ? (struct value){ .n = f->lens[0] && !f->texts[0][f->lens[0] - 1] ? f->lens[0] - 1 : f->lens[0],
-				   .p = (const uint8_t *)f->texts[0] }
-		 : text("");
+	if (!f)
+		return name < 0 ? text("") : given_text(r, name);
+	return (struct value){ .n = f->lens[0] && !f->texts[0][f->lens[0] - 1] ? f->lens[0] - 1 : f->lens[0],
+			       .p = (const uint8_t *)f->texts[0] };
 }
 
 static struct value syscall_text(struct script_runner *r, const struct syscall_abi *abi, int arg)
 {
 	const char *kinds = abi->call_args(r->now.id);
-	const struct text *t;
 
 	if (arg < 0 || !r->o->texts)
 		return text("");
 	if (r->o->calls && kinds && (size_t)arg < strlen(kinds) && kinds[arg] == ARG_ARGUMENTS)
-		return given_arguments(r);
-	t = texts_find(r->o->texts, r->now.cpu, r->now.text_insns, (unsigned)arg);
-	return t ? (struct value){ .n = strnlen(t->bytes, t->len), .p = t->bytes } : text("");
+		return given_arguments(r, abi);
+	return given_text(r, arg);
 }
 
 /* The register, as wide as the kernel takes it. */
