@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A flight recorder has what threads were in the middle of where it begins: held against whole recordings of the same boots, and against a guest
 whose threads have hung for seconds."""
+import collections
 import os
 import re
 import random
@@ -64,6 +65,27 @@ def test_stacks_of_vcpus():
     record(flight, qemu_args("6.12", initrd("6.12", "smp"), smp=2), "--deterministic", "--before", "300ms", "--start", POWER_OFF)
     same_stacks(whole, flight)
     os.unlink(flight)
+
+
+@pytest.mark.weight(8)
+def test_waits_of_several_spans():
+    """Of each thread, its waits follow each other, also over spans, and only its last one may last to the end; none that went on in a gap is a latency."""
+    trace = os.path.join(WORK, "flight-several.upto")
+    record(trace, qemu_args("6.12", initrd("6.12", "plain")), "--start", "entry:do_exit", "--stop", "+1ms", "--every", "--before", "2ms")
+    info = upto_json("info", "--json", trace)
+    assert len(info["spans"]) > 5, info["spans"]
+    waits = collections.defaultdict(list)
+    for w in upto_json("waits", "--json", "-n", "0", trace)["waits"]:
+        if w["pid"]:
+            waits[w["pid"], w["comm"]].append((w["start_ns"], w["start_ns"] + w["asleep_ns"] + w["ready_ns"]))
+    assert sum(len(w) > 1 for w in waits.values()) > 5, waits
+    for thread, spans in waits.items():
+        spans.sort()
+        assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), (thread, spans)
+    # what is a wake-up's latency was seen to end, or lasted to the end
+    found = upto_json("latency", "--json", "--kind", "wakeup", "--each", "1000", trace)["latencies"]
+    assert len([r for r in found if r["end_function"] == "[end of trace]"]) <= len({r["pid"] for r in found}), found
+    os.unlink(trace)
 
 
 def hung_image(version):

@@ -297,10 +297,10 @@ INIT, IDLE = 0xffff888000001000, 0xffff888000002000
 READ, FUTEX, SIGRETURN, NANOSLEEP = 0, 202, 15, 35
 
 
-def program(*events):
+def program(*events, **options):
     """A program that makes system calls from places 16 bytes apart: as boot(), with who runs."""
     return boot("event 0 clock 90 90 0 0 0", ("event 0 task-switch 100 100 0 0 0", INIT, INIT),
-                ("event 0 interrupt-return 110 0", STACK, 0, 0x401000, 0x33, 0), *events) + \
+                ("event 0 interrupt-return 110 0", STACK, 0, 0x401000, 0x33, 0), *events, **options) + \
         [f"task 1 0 95 95 {INIT} 0xffff888000008000 1 1 0 program /program", f"task 1 0 96 96 {IDLE} 0 0 0 0 idle"]
 
 
@@ -658,3 +658,24 @@ def test_skipped_cases():
     rows = upto_json("timeline", "--json", "--kind", "test", trace, upto=UPTO_ASAN)["timeline"]
     assert [(r["name"], r["outcome"]) for r in rows] == [("suite.runs", "ok"), ("suite.slow", "skipped"), ("suite.fails", "not ok"), ("suite.last", "skipped")], rows
     assert [r["end_ns"] - r["start_ns"] for r in rows] == [500, 0, 300, 0], rows
+
+
+def test_waits_and_gaps():
+    """Who is away where a gap begins is known to be so up to there; when such threads come back behind it, how long they were ready is not known."""
+    second, wakes = CHILD, KERNEL + 0x1000
+    events = [("event 0 task-switch 200 200 0 0 0", INIT, second), "event 0 clock 210 210 0 0 0", ("event 0 task-switch 300 300 0 0 0", second, IDLE),
+              ("event 0 call 320 0", STACK - 64, KERNEL + 0x20, wakes), ("fact wake 0 320 320", IDLE, second), "event 0 clock 330 330 0 0 0",
+              ("event 0 return 340 0", STACK - 64, 0, KERNEL + 0x20), "event 0 clock 400 400 0 0 0",
+              ("behind 0 5000 5000", KERNEL + 0x40, IDLE), ("event 0 gap 5000 5000 0 0 0 0 2 1", KERNEL + 0x40, IDLE), "event 0 clock 5500 5500 0 0 0",
+              ("event 0 task-switch 6000 6000 0 0 0", IDLE, INIT), "event 0 clock 6100 6100 0 0 0", ("event 0 task-switch 6200 6200 0 0 0", INIT, second),
+              "event 0 clock 6300 6300 0 0 0"]
+    symbols = ((KERNEL, 0x100, "startup_64"), (wakes, 0x200, "try_to_wake_up"))
+    trace = make("waits-gaps", program(*events, symbols=symbols) + [f"task 1 0 97 97 {second} 0xffff888000009000 2 2 1 second /second"])
+    waits = {(w["pid"], w["start_ns"]): (w["asleep_ns"], w["ready_ns"], w["kind"]) for w in upto_json("waits", "--json", trace, upto=UPTO_ASAN)["waits"]}
+    assert waits[1, 200] == (200, 0, "unknown") and waits[2, 300] == (20, 80, "unknown"), waits
+    assert not upto_json("latency", "--json", "--kind", "wakeup", trace, upto=UPTO_ASAN)["latencies"]
+    for until, name in ("6100ns", "program"), ("6300ns", "second"):
+        chain = upto_json("why", "--json", "--until", until, trace, upto=UPTO_ASAN)["chain"]
+        assert all(a["end_ns"] == b["start_ns"] for a, b in zip(chain, chain[1:])), chain
+        behind = [(x["start_ns"], x["kind"], x["comm"]) for x in chain if x["end_ns"] > 400]
+        assert [x for x in behind if x[2] == name][0] == (400, "unknown", name), (until, behind)

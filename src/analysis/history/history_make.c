@@ -112,22 +112,71 @@ static void begin_away(struct making *m, const struct stacks *s, const struct st
 	h->aways[h->n_aways++] = a;
 }
 
-static void end_away(struct making *m, const struct stacks *s, uint32_t thread)
+/*
+ * It may have been woken up in the gap: up to where that begins it was asleep, and from its end on ready. Returns the
+ * number of the latter.
+ */
+static uint32_t split_away(struct making *m, uint32_t number)
 {
-	struct away *a = m->open[thread].away == HISTORY_NONE ? NULL : &m->history->aways[m->open[thread].away];
+	struct history *h = m->history;
+	struct away rest = h->aways[number];
 
-	if (!a)
-		return;
-	a->end_ns = s->ns;
-	if (a->wake_ns == UINT64_MAX && a->start_ns < m->found_ns) { /* it may have been woken up before that */
-		a->start_ns = m->found_ns;
-		m->moved = true;
+	if (rest.start_ns < m->lost_ns) {
+		h->aways[number].end_ns = m->lost_ns;
+		h->aways = array_grow(h->aways, h->n_aways, &m->aways_cap, sizeof *h->aways);
+		number = (uint32_t)h->n_aways++;
 	}
+	rest.start_ns = m->found_ns;
+	h->aways[number] = rest;
+	m->moved = true;
+	return number;
+}
+
+/* The thread runs again. Returns the number of its absence; HISTORY_NONE: there is none. */
+static uint32_t end_away(struct making *m, const struct stacks *s, uint32_t thread)
+{
+	uint32_t number = m->open[thread].away;
+	struct away *a;
+
+	if (number == HISTORY_NONE)
+		return HISTORY_NONE;
+	a = &m->history->aways[number];
+	if (a->wake_ns == UINT64_MAX && a->start_ns < m->found_ns) {
+		number = split_away(m, number);
+		a = &m->history->aways[number];
+	}
+	a->end_ns = s->ns;
 	if (a->wake_ns == UINT64_MAX) { /* it was ready all the time: another one was to run */
 		a->wake_ns = a->start_ns;
 		a->context = WAKE_NONE;
 	}
 	m->open[thread].away = HISTORY_NONE;
+	return number;
+}
+
+static uint64_t latest(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * A gap ends now, before which all is known up to m->lost_ns: who was away then may have come back in it. Whose stack
+ * is found behind it, says whether it did.
+ */
+static void lose_aways(struct making *m)
+{
+	for (size_t i = 0; i < m->history->n_threads; i++) {
+		struct open_thread *t = &m->open[i];
+		struct away *a = t->away == HISTORY_NONE ? NULL : &m->history->aways[t->away];
+
+		t->lost = t->away;
+		t->away = HISTORY_NONE;
+		if (!a)
+			continue;
+		a->end_ns = latest(m->lost_ns, a->start_ns);
+		if (a->wake_ns != UINT64_MAX)
+			a->end_ns = latest(a->end_ns, a->wake_ns);
+	}
 }
 
 /* do_task_dead(), kernel/sched/core.c: it will not run again. */
@@ -144,7 +193,7 @@ static bool is_dead(const struct making *m, const struct stack *stack)
 static void switched(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu)
 {
 	struct making *m = state;
-	uint32_t next = making_thread(s, to), away;
+	uint32_t next = making_thread(s, to);
 
 	/* where a boot begins, the vCPU's own stack is there already, and what ran before is over */
 	if (m->running[cpu].plain.slice.thread == next &&
@@ -152,9 +201,7 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 		return;
 	if (from->thread != THREAD_NONE && !is_dead(m, from))
 		begin_away(m, s, from, s->ns);
-	away = m->open[next].away;
-	end_away(m, s, next);
-	slices_cut(m, s, cpu, next, m->open[next].span, away);
+	slices_cut(m, s, cpu, next, m->open[next].span, end_away(m, s, next));
 }
 
 /* Wake-ups */
@@ -277,6 +324,8 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	struct making *m = state;
 	uint8_t role = m->roles[frame->function];
 
+	if (__builtin_expect(s->end == FRAME_LOST, 0))
+		m->lost_ns = s->ns;
 	slices_leave(m, s, stack, frame);
 	if (__builtin_expect(m->callee.depth, 0) && stack->cpu >= 0)
 		spans_leave_callee(m, s, stack, frame);
@@ -285,6 +334,10 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	if (__builtin_expect(role >= ROLE_SPANS, 0))
 		spans_leave(m, s, stack, frame, role);
 }
+
+static const struct open_thread nothing_open = {
+	.span = HISTORY_NONE, .away = HISTORY_NONE, .lost = HISTORY_NONE, .unresolved = HISTORY_NONE,
+};
 
 /* What was a vCPU's is a thread's: it was that all the time. */
 static void move(void *state, struct stacks *s, const struct stack *from, const struct stack *to)
@@ -304,27 +357,40 @@ static void move(void *state, struct stacks *s, const struct stack *from, const 
 	for (unsigned i = 0; i < m->n_cpus; i++)
 		slices_rename(&m->running[i], before, now);
 	m->open[now] = m->open[before];
-	m->open[before] = (struct open_thread){
-		.span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE,
-	};
+	m->open[before] = nothing_open;
 }
 
 /* Who slept meanwhile, and up to when, is not known. */
 static void found(void *state, struct stacks *s, const struct stack *stack, uint64_t since_ns)
 {
 	struct making *m = state;
-	const struct history *h = m->history;
+	struct history *h = m->history;
 	uint64_t last_ns = h->n_aways ? h->aways[h->n_aways - 1].start_ns : 0; /* what is between spans is left out */
+	struct open_thread *t = &m->open[making_thread(s, stack)];
 
+	if (s->ns != m->found_ns)
+		lose_aways(m);
 	m->found_ns = s->ns;
-	if (!is_dead(m, stack))
-		begin_away(m, s, stack, since_ns > last_ns ? since_ns : last_ns);
+	if (is_dead(m, stack))
+		return;
+	if (t->lost != HISTORY_NONE && h->aways[t->lost].start_ns >= since_ns) { /* it did not run in the gap */
+		h->aways[t->lost].end_ns = UINT64_MAX;
+		t->away = t->lost;
+		return;
+	}
+	begin_away(m, s, stack, latest(since_ns, latest(last_ns, m->lost_ns)));
 }
 
 static void gap(void *state, struct stacks *s, const struct stack *stack, uint64_t from_ns)
 {
 	struct making *m = state;
+	bool first = s->event->args[GAP_NUMBER] != m->gap;
 
+	m->gap = s->event->args[GAP_NUMBER];
+	if (first && s->ns != m->found_ns) { /* nobody was found */
+		m->lost_ns = latest(m->lost_ns, from_ns);
+		lose_aways(m);
+	}
 	slices_gap(m, s, (unsigned)stack->cpu, making_thread(s, stack), from_ns);
 	end_away(m, s, making_thread(s, stack));
 }
@@ -346,9 +412,7 @@ static void begin(struct making *m, const struct session *session)
 	m->n_cpus = reader_vcpus(session->reader);
 	m->open = xcalloc(n, sizeof *m->open);
 	for (size_t i = 0; i < n; i++)
-		m->open[i] = (struct open_thread){
-			.span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE,
-		};
+		m->open[i] = nothing_open;
 	m->syscall_ns = xmalloc((session->names->boots->count + 1) * sizeof *m->syscall_ns);
 	for (size_t i = 0; i <= session->names->boots->count; i++)
 		m->syscall_ns[i] = UINT64_MAX;

@@ -10,6 +10,7 @@
 /* What a thread is in the middle of. */
 struct open_thread {
 	uint32_t span, away;      /* the innermost; HISTORY_NONE */
+	uint32_t lost;            /* the absence that it was in where the last gap began; HISTORY_NONE */
 	uint32_t unresolved;      /* the span that ended last, if its result has not been found; HISTORY_NONE */
 	const struct fact *mount; /* what security_move_mount() was told last; NULL: nothing */
 };
@@ -74,6 +75,8 @@ struct making {
 	struct map lock_of;
 	/* where the last gap ended behind which threads were found that were away; 0: none was */
 	uint64_t found_ns;
+	uint64_t lost_ns;          /* where the last gap began, of all vCPUs */
+	uint64_t gap;              /* number of the last one */
 	bool moved;                /* aways are not in their order any more */
 	struct map stacks;         /* hash of a stack → where it is in history->functions + 1 */
 	struct texts texts;        /* only if some are TAP: */

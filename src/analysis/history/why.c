@@ -151,13 +151,26 @@ static void walk_away(struct walking *w, uint32_t number, unsigned cpu, uint64_t
 		      unsigned depth)
 {
 	const struct away *a = &w->h->aways[number];
-	uint64_t woken = a->wake_ns < to ? a->wake_ns : to;
+	uint64_t woken, end = a->end_ns < from ? from : a->end_ns;
 
+	if (end < to) { /* in a gap, or where a boot ends */
+		put_link(w, LINK_UNKNOWN, a->thread, end, to, HISTORY_NONE, via);
+		to = end;
+	}
+	woken = a->wake_ns < to ? a->wake_ns : to;
 	if (woken < from)
 		woken = from;
 	put_ready(w, a->thread, cpu, woken, to, via);
 	if (woken > from)
 		walk_sleep(w, a, number, from, woken, depth);
+}
+
+/* The last absence of a list that begins before the moment; HISTORY_NONE: there is none. */
+static uint32_t away_before(const struct walking *w, uint32_t last, uint64_t ns)
+{
+	while (last != HISTORY_NONE && w->h->aways[last].start_ns >= ns)
+		last = w->earlier[last];
+	return last;
 }
 
 /* The work that a slice begins with; HISTORY_NONE: it begins with something else, or nobody knows who queued that. */
@@ -218,53 +231,49 @@ static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to,
 		uint32_t work;
 		uint64_t start;
 
-		if (!x && w->found[thread] != HISTORY_NONE && h->aways[w->found[thread]].start_ns < to) {
-			const struct away *a = &h->aways[w->found[thread]];
-
-			start = a->start_ns > from ? a->start_ns : from;
-			walk_away(w, w->found[thread], before == HISTORY_NONE ? 0 : h->slices[before].cpu, start, to,
-				  away, depth);
-			to = start;
-			if (to > from)
-				put_link(w, LINK_UNKNOWN, thread, from, to, HISTORY_NONE, away);
-			return;
-		}
-		if (!x) {
+		if (!x && w->found[thread] == HISTORY_NONE) {
 			walk_birth(w, thread, from, to, away, depth);
 			return;
 		}
-		if (x->end_ns >= to) {
-			start = x->start_ns > from ? x->start_ns : from;
-			put_link(w, x->halted_ns > (x->end_ns - x->start_ns) / 2 ? LINK_HALT : LINK_RUN, thread, start,
-				 to, number, away);
-			work = start == x->start_ns && start > from && depth < DEPTH_MAX ? work_begun(h, x)
-											 : HISTORY_NONE;
-			if (work != HISTORY_NONE) {
-				walk_queued(w, thread, work, from, start, away, depth);
-				return;
-			}
-		} else {
-			start = x->end_ns > from ? x->end_ns : from;
-			if (w->away_at[number] != HISTORY_NONE)
-				walk_away(w, w->away_at[number],
-					  before == HISTORY_NONE ? x->cpu : h->slices[before].cpu, start, to, away,
-					  depth);
+		if (!x || x->end_ns < to) {
+			uint32_t off = away_before(w, x ? w->away_at[number] : w->found[thread], to);
+
+			start = off != HISTORY_NONE ? h->aways[off].start_ns : 0;
+			if (x && start < x->end_ns)
+				start = x->end_ns;
+			if (start < from)
+				start = from;
+			if (off != HISTORY_NONE)
+				walk_away(w, off, before != HISTORY_NONE ? h->slices[before].cpu : x ? x->cpu : 0,
+					  start, to, away, depth);
 			else
 				put_link(w, LINK_UNKNOWN, thread, start, to, HISTORY_NONE, away);
+			to = start;
+			continue;
+		}
+		start = x->start_ns > from ? x->start_ns : from;
+		put_link(w, x->halted_ns > (x->end_ns - x->start_ns) / 2 ? LINK_HALT : LINK_RUN, thread, start, to,
+			 number, away);
+		work = start == x->start_ns && start > from && depth < DEPTH_MAX ? work_begun(h, x) : HISTORY_NONE;
+		if (work != HISTORY_NONE) {
+			walk_queued(w, thread, work, from, start, away, depth);
+			return;
 		}
 		to = start;
 		before = number;
 	}
 }
 
-/* Find the absence behind each slice. */
+/* Find the absences behind each slice. */
 static void prepare(struct walking *w)
 {
 	const struct history *h = w->h;
+	uint32_t *list;
 
 	w->away_at = xcalloc(h->n_slices + 1, sizeof *w->away_at);
 	for (size_t i = 0; i < h->n_slices; i++)
 		w->away_at[i] = HISTORY_NONE;
+	w->earlier = xcalloc(h->n_aways + 1, sizeof *w->earlier);
 	w->begins_ns = h->n_slices ? h->slices[0].start_ns : 0;
 	w->found = xmalloc((h->n_threads + 1) * sizeof *w->found);
 	for (size_t i = 0; i <= h->n_threads; i++)
@@ -276,10 +285,10 @@ static void prepare(struct walking *w)
 		/* that is the slice behind it, if it took no time, or the one before, if that took none */
 		if (last != HISTORY_NONE && h->slices[last].end_ns != a->start_ns)
 			last = a->start_ns ? history_slice(h, a->thread, a->start_ns - 1) : HISTORY_NONE;
-		if (last != HISTORY_NONE && h->slices[last].end_ns == a->start_ns)
-			w->away_at[last] = (uint32_t)i;
-		else if (last == HISTORY_NONE)
-			w->found[a->thread] = (uint32_t)i;
+		/* more than one is behind it only if a gap is between them */
+		list = last == HISTORY_NONE ? &w->found[a->thread] : &w->away_at[last];
+		w->earlier[i] = *list;
+		*list = (uint32_t)i;
 		if (!w->idle_ns && a->start_ns >= w->why->from_ns)
 			w->idle_ns = a->start_ns;
 	}
@@ -306,6 +315,7 @@ void why_make(const struct history *h, const struct names *names, const struct t
 	turn(ret);
 	why_make_causes(&w, names);
 	free(w.away_at);
+	free(w.earlier);
 	free(w.found);
 }
 

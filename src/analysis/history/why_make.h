@@ -17,9 +17,11 @@ struct walking {
 	struct why *why;
 	size_t cap;
 	uint64_t begins_ns;     /* when the first slice did */
-	/* of each thread: the absence that it was found in, which no slice comes before; HISTORY_NONE */
+	/* of each thread: the last absence that it was found in, which no slice comes before; HISTORY_NONE */
 	uint32_t *found;
-	uint32_t *away_at;      /* of each slice, by number: the absence that begins with its end; HISTORY_NONE */
+	/* of each slice, by number: the last absence behind it, before the thread's next slice; HISTORY_NONE */
+	uint32_t *away_at;
+	uint32_t *earlier;      /* of each absence: the one before it of those; HISTORY_NONE */
 	uint64_t idle_ns;       /* the boot's first thread was switched from for the first time */
 	/* why_make_causes()'s own: the links by cause, where each cause's begin there, and the phases of all spans */
 	uint32_t *links, *begins;

@@ -514,7 +514,7 @@ static void find_wakeups(struct latency_run *run, const struct history *h)
 			continue;
 		}
 		slice = slice_from(h, a->thread, a->end_ns);
-		if (slice)
+		if (slice && slice->start_ns == a->end_ns) /* else it ended in a gap: when, is not known */
 			keep(run, &(struct latency){ .kind = LATENCY_WAKEUP,
 						     .cpu = slice->cpu,
 						     .thread = a->thread,
