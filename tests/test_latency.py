@@ -127,7 +127,9 @@ def test_stuck():
     p.terminate()
     said = p.communicate()[1]
     assert p.returncode == 0, said
-    end = upto_json("info", "--json", trace)["duration_ns"]
+    info = upto_json("info", "--json", trace)
+    end = info["duration_ns"]
+    assert info["ending"]["quiet_ns"] is None and b"no process ran since" not in said, (info["ending"], said)  # it runs
     found = upto_json("latency", "--json", "--each", "1", trace)["latencies"]
     rows = {row["kind"]: row for row in found}
     for kind in "interrupts-off", "preemption-off", "timer":
