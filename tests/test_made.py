@@ -679,3 +679,20 @@ def test_waits_and_gaps():
         assert all(a["end_ns"] == b["start_ns"] for a, b in zip(chain, chain[1:])), chain
         behind = [(x["start_ns"], x["kind"], x["comm"]) for x in chain if x["end_ns"] > 400]
         assert [x for x in behind if x[2] == name][0] == (400, "unknown", name), (until, behind)
+
+
+def test_late_timers():
+    """A timer that is late where --to is counts up to where it runs out, also behind that; when one ran out that was set before a gap is not known."""
+    def came(at):
+        return f"event 0 interrupt {at} {at} {STACK - 64:#x} {KERNEL + 0x20:#x} {KERNEL + 0x1000:#x} 0xec"
+
+    def timers(name, *events, options=()):
+        trace = make(name, boot(*events))
+        return [(row["start_ns"], row["end_ns"]) for row in upto_json("latency", "--json", "--kind", "timer", *options, trace, upto=UPTO_ASAN)["latencies"]]
+
+    events = ["event 0 clock 100 100 0 0 0", "fact due 0 150 150 0 200", *(f"event 0 clock {at} {at} 0 0 0" for at in (150, 320, 500)), came(600), "event 0 clock 700 700 0 0 0"]
+    for options in [], ["--to", "300ns"]:
+        assert timers("timers-late", *events, options=options) == [(200, 600)], options
+    assert timers("timers-late", *events, options=["--to", "180ns"]) == []
+    gap = [f"behind 0 5000 5000 {KERNEL + 0x20} 0", f"event 0 gap 5000 5000 0 0 0 0 2 1 {KERNEL + 0x20} 0", "event 0 clock 5100 5100 0 0 0", came(5500)]
+    assert timers("timers-gap", *events[:3], *gap, "event 0 clock 5600 5600 0 0 0") == []

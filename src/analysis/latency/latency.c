@@ -409,8 +409,9 @@ static void gap(void *state, struct stacks *s, const struct stack *stack, uint64
 {
 	struct latency_run *run = state;
 
-	(void)s;
 	(void)from_ns;
+	heed_boots(run, s);
+	set_timers(run, s->ns); /* when those from before it ran out is not known */
 	drop_all(&run->cpus[stack->cpu < 0 ? 0 : stack->cpu]);
 }
 
@@ -534,6 +535,8 @@ static bool is_open(const struct latency_run *run)
 		const struct vcpu *cpu = &run->cpus[i];
 		const struct open_time *times[] = { &cpu->off[0], &cpu->off[1], &cpu->softirq };
 
+		if (cpu->due_ns && cpu->due_ns < to_ns)
+			return true;
 		for (size_t k = 0; k < sizeof times / sizeof *times; k++)
 			if (times[k]->open && times[k]->begun.start_ns < to_ns)
 				return true;
@@ -544,9 +547,12 @@ static bool is_open(const struct latency_run *run)
 static void due(void *state, struct stacks *s)
 {
 	enum { EVERY_NS = 1000000 };
-	const struct latency_run *run = state;
+	struct latency_run *run = state;
 	uint64_t to_ns = run->options->span.to_ns;
 
+	heed_boots(run, s);
+	if (s->ns >= to_ns)
+		set_timers(run, s->ns);
 	s->stop = s->ns >= to_ns && !is_open(run);
 	s->due_ns = s->ns < to_ns ? to_ns : s->ns + EVERY_NS;
 }
