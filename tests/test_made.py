@@ -448,10 +448,10 @@ def test_callers_of_recursion():
     assert above[1]["function"] == "startup_64" and above[1]["total_insns"] == 140, above
 
 
-def reboot(*meta, before=(), pause=()):
+def reboot(*meta, before=(), pause=(), first=0):
     """A second boot at 1000 ns, with the kernel 2 MB further up; the same task_struct is another task's."""
     task, slide = 0xffff888000001000, 0x200000
-    mapped = ("event 0 task-switch 30 30 0 0 0 0", task)
+    mapped = ("event 0 task-switch 30 30 0 0 0", first, task)
     return boot(mapped, ("event 0 call 40 0", STACK, KERNEL + 0x10, KERNEL + 0x1000), "event 0 clock 50 50 0 0 0",
                 *before, ("event 0 task-switch 1000 1000 0 0 0", task, 0), *pause, "event 0 arrive 1000 0 0 0 0xfffffff0",
                 "event 0 jump-indirect 1010 0 0 0xfffffff0 0xf0000",
@@ -696,3 +696,29 @@ def test_late_timers():
     assert timers("timers-late", *events, options=["--to", "180ns"]) == []
     gap = [f"behind 0 5000 5000 {KERNEL + 0x20} 0", f"event 0 gap 5000 5000 0 0 0 0 2 1 {KERNEL + 0x20} 0", "event 0 clock 5100 5100 0 0 0", came(5500)]
     assert timers("timers-gap", *events[:3], *gap, "event 0 clock 5600 5600 0 0 0") == []
+
+
+def test_whose_moments():
+    """A line from before a boot's first switch is that boot's; why may begin before anything ran, and says so of a moment by which nothing had."""
+    lines = reboot("fact wake 0 50 50 0xffff888000001000 0xffff888000001000", "log 0 1121 1121 0 0 6 early",
+                   f"task 1 0 20 20 {IDLE} 0 0 0 0 swapper", first=IDLE)
+    trace = make("moments", lines)
+    why = upto_json("why", "--json", "--until", "log:early", trace, upto=UPTO_ASAN)
+    assert why["until_ns"] == 1121 and {x["comm"] for x in why["chain"]} == {"[boot]"}, why
+    assert upto_json("why", "--json", "--from", "0s", "--until", "45ns", trace, upto=UPTO_ASAN)["total_ns"] == 45
+    late = "the trace ends at 0.000001 s"
+    for options, said in ((["--until", "0s"], "nothing that is recorded had run by then"), (["--until", "9s"], late), (["--until", "log:early", "--from", "9s"], late)):
+        p = run(UPTO_ASAN, "why", *options, trace, check=False)
+        assert p.returncode == 1 and said in p.stderr.decode(), (options, p)
+
+
+def test_end_of_a_phase():
+    """A phase ends by what the first process does, on whichever vCPU that runs."""
+    both = lambda cpu, task: [f"event {cpu} clock 10 10 0 0 0", (f"event {cpu} jump-indirect 11 0 0 0x100000", KERNEL), f"event {cpu} clock 20 20 0 0 0",
+                              (f"event {cpu} task-switch 100 100 0 0 0", task, task), f"event {cpu} clock 500 500 0 0 0"]
+    trace = make("end-of-phase", [
+        "meta vcpus 2", "meta kernel_ns 10", "meta kernel_insns 10", "end lost 0", "end late_arrivals 0", f"symbol {KERNEL} 256 startup_64", *both(0, IDLE), *both(1, INIT),
+        f"task 1 0 95 95 {IDLE} 0 0 0 0 idle", f"task 1 1 96 96 {INIT} 0 1 1 0 swapper", f"task 5 1 300 300 {INIT} 0xffff888000008000 1 1 0 init /init",
+        f"fact wake 0 200 200 {IDLE} {INIT}"])
+    why = upto_json("why", "--json", "--until", "kernel", trace, upto=UPTO_ASAN)
+    assert why["until_ns"] == 300 and why["chain"][-1]["pid"] == 1, why

@@ -72,6 +72,22 @@ static bool find_init(const struct threads *threads, const struct span *within, 
 	return false;
 }
 
+/* Who ran on the vCPU as the line was written: before its first switch, there is no task that says so. */
+static uint32_t writer_of(const struct history *h, const struct threads *threads, const struct log_line *line)
+{
+	long thread = line->task ? threads_find(threads, line->task, line->ns) : THREAD_NONE;
+	uint32_t at;
+
+	if (thread != THREAD_NONE)
+		return (uint32_t)thread;
+	if (line->cpu < h->n_cpus) {
+		at = history_on_cpu(h, line->cpu, line->ns + 1);
+		if (at < h->first_on_cpu[line->cpu + 1])
+			return h->slices[h->by_cpu[at]].thread;
+	}
+	return h->n_slices ? h->slices[0].thread : 0;
+}
+
 /* `own`: of the kernel's own lines; programs may write anything. */
 static bool find_line(const struct history *h, const struct names *names, const struct threads *threads,
 		      const char *text, bool own, const struct span *within, struct milestone *ret)
@@ -82,16 +98,10 @@ static bool find_line(const struct history *h, const struct names *names, const 
 	kernel_log_init(&log, &h->facts, names->boots);
 	for (size_t i = 0; i < log.count && !found; i++) {
 		const struct log_line *line = &log.lines[i];
-		long thread = line->task ? threads_find(threads, line->task, line->ns) : THREAD_NONE;
 
 		if (!strstr(line->text, text) || (own && line->facility) || !is_within(within, line->ns))
 			continue;
-		if (thread == THREAD_NONE) { /* before the first switch */
-			uint32_t first = h->n_slices ? h->slices[0].thread : 0;
-
-			thread = first;
-		}
-		found = put(ret, (uint32_t)thread, line->ns, line->text);
+		found = put(ret, writer_of(h, threads, line), line->ns, line->text);
 	}
 	kernel_log_deinit(&log);
 	return found;
@@ -162,9 +172,57 @@ bool milestone_default(const struct history *h, const struct names *names, const
 	return found || find_end(h, meta, &within, ret);
 }
 
-static bool find_span(const struct history *h, const char *name, const struct span *within, struct milestone *ret)
+/* Who told of a unit's end, mounted it, or asked for power-off, as the last phase before that ended then. */
+static uint32_t who_ended(const struct history *h, const struct threads *threads, uint64_t ns)
+{
+	for (size_t i = facts_at(&h->facts, ns); i < h->facts.count && h->facts.list[i].ns == ns; i++) {
+		const struct fact *f = &h->facts.list[i];
+		bool tells = f->kind == FACT_AUDIT || f->kind == FACT_GROUP_GONE;
+		long thread = tells && f->task ? threads_find(threads, f->task, ns) : THREAD_NONE;
+
+		if (thread != THREAD_NONE)
+			return (uint32_t)thread;
+	}
+	for (size_t i = 0; i < h->n_spans; i++) {
+		const struct span_of *x = &h->spans[i];
+
+		if (x->thread != HISTORY_NONE && ((x->kind == SPAN_MOUNT && x->end_ns == ns) ||
+						  (x->kind == SPAN_SHUTDOWN && x->start_ns == ns)))
+			return x->thread;
+	}
+	return HISTORY_NONE;
+}
+
+/* The first process, if it ran right before that; HISTORY_NONE: it did not. */
+static uint32_t init_before(const struct history *h, const struct threads *threads, uint64_t ns)
+{
+	for (size_t i = 0; ns && i < threads->count; i++) {
+		uint32_t number = threads->list[i].pid == 1 ? history_slice(h, (uint32_t)i, ns - 1) : HISTORY_NONE;
+
+		if (number != HISTORY_NONE && h->slices[number].end_ns >= ns)
+			return (uint32_t)i;
+	}
+	return HISTORY_NONE;
+}
+
+/* A phase is nobody's, nor is a unit: whose doing its end was, else who ran then. HISTORY_NONE: nobody did. */
+static uint32_t end_thread(const struct history *h, const struct threads *threads, const struct span_of *x)
+{
+	uint32_t thread = x->thread;
+	struct milestone at;
+
+	if (thread == HISTORY_NONE)
+		thread = who_ended(h, threads, x->end_ns);
+	if (thread == HISTORY_NONE)
+		thread = init_before(h, threads, x->end_ns);
+	return thread == HISTORY_NONE && milestone_at(h, x->end_ns, &at) ? at.thread : thread;
+}
+
+static bool find_span(const struct history *h, const struct threads *threads, const char *name,
+		      const struct span *within, struct milestone *ret)
 {
 	char text[160];
+	uint32_t thread;
 
 	for (size_t i = 0; i < h->n_spans; i++) {
 		const struct span_of *x = &h->spans[i];
@@ -177,10 +235,8 @@ static bool find_span(const struct history *h, const char *name, const struct sp
 		/* a unit's span is its start-up: what it runs goes on */
 		snprintf(text, sizeof text, x->kind == SPAN_UNIT ? "when %s %s had started" : "the end of %s %s",
 			 span_kind_name(x->kind), x->name);
-		/* a phase is nobody's, nor is a unit: systemd told of it then */
-		if (x->thread == HISTORY_NONE && !milestone_at(h, x->end_ns, ret))
-			return false;
-		return put(ret, x->thread == HISTORY_NONE ? ret->thread : x->thread, x->end_ns, text);
+		thread = end_thread(h, threads, x);
+		return thread != HISTORY_NONE && put(ret, thread, x->end_ns, text);
 	}
 	return false;
 }
@@ -217,7 +273,7 @@ bool milestone_find(const struct history *h, const struct names *names, const st
 		return find_login(threads, within, ret);
 	if (!strcmp(what, "poweroff"))
 		return find_shutdown(h, within, ret);
-	return find_span(h, what, within, ret) || find_program(threads, what, within, ret);
+	return find_span(h, threads, what, within, ret) || find_program(threads, what, within, ret);
 }
 
 bool milestone_at(const struct history *h, uint64_t ns, struct milestone *ret)

@@ -228,14 +228,17 @@ static bool is_condition(const char *what)
 	return !strcmp(what, "end") || !strcmp(what, "trigger") || strpbrk(what, ":#");
 }
 
-/* Whoever ran then. */
+/* Whoever ran then; of where it begins, only the time counts. */
 static int find_time(const struct history *h, const char *option, const char *what, const struct span *boot,
 		     uint64_t ns, struct milestone *ret, struct error *err)
 {
 	if (ns < boot->from_ns || ns > boot->to_ns)
 		return error_set(err, "--%s %s: not in that boot", option, what);
-	if (!milestone_at(h, ns, ret))
+	if (ns > h->end_ns)
 		return error_set(err, "--%s %s: the trace ends at %.6f s", option, what, (double)h->end_ns / 1e9);
+	*ret = (struct milestone){ .ns = ns };
+	if (strcmp(option, "from") && !milestone_at(h, ns, ret))
+		return error_set(err, "--%s %s: nothing that is recorded had run by then", option, what);
 	return 0;
 }
 
@@ -283,8 +286,8 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 	if (!history_has_wakes(h))
 		return trace_no_wakes(t, err), EXIT_FAILED;
 	if (arg(args, "stop")) {
-		if (!milestone_at(h, intervals->list[0].stop_ns, &until))
-			return error_set(err, "--stop %s: behind the trace's end", arg(args, "stop")), EXIT_FAILED;
+		if (find_time(h, "stop", arg(args, "stop"), &boot, intervals->list[0].stop_ns, &until, err) < 0)
+			return EXIT_FAILED;
 	} else if (arg(args, "until")) {
 		if (find_moment(args, t, h, "until", &boot, &until, err) < 0)
 			return EXIT_FAILED;
