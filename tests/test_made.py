@@ -722,3 +722,13 @@ def test_end_of_a_phase():
         f"fact wake 0 200 200 {IDLE} {INIT}"])
     why = upto_json("why", "--json", "--until", "kernel", trace, upto=UPTO_ASAN)
     assert why["until_ns"] == 300 and why["chain"][-1]["pid"] == 1, why
+
+
+def test_stacks_between_spans():
+    """Between what is recorded, stacks are those of where the part before ends, and that is said; within it nothing is."""
+    spans = ["meta thinned --start entry:second --every", "meta span.1.start_ns 0", "meta span.1.stop_ns 400", "meta span.2.start_ns 5000", "meta span.2.stop_ns 6000"]
+    trace = make("between-spans", boot(("event 0 call 100 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), "event 0 clock 400 400 0 0 0", f"behind 0 5000 5000 {KERNEL + 0x20} 0",
+                                       f"event 0 gap 5000 5000 0 0 0 0 2 1 {KERNEL + 0x20} 0", "event 0 clock 6000 6000 0 0 0") + spans)
+    for at, said in ("300ns", None), ("400ns", None), ("3us", "was not recorded at 0.000003000 s: stacks are those of 0.000000400 s"), ("5500ns", None):
+        p = run(UPTO_ASAN, "stack", "--at", at, trace)
+        assert (b"second" in p.stdout) == (at != "5500ns") and ("recorded" not in p.stderr.decode() if said is None else said in p.stderr.decode()), (at, p)

@@ -19,6 +19,7 @@
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
 #include "replay/stacks.h"
+#include "trace/thinned.h"
 
 /* Its name at that time. A thread of what is no Linux has none but its stack's; the next one's takes its place. */
 static const char *name_of(const struct stacks *s, const struct stack *stack)
@@ -153,6 +154,26 @@ static void show(const struct args *args, const struct trace_arg *t, const struc
 	free(order);
 }
 
+/* Between what is recorded, nothing is known but what was before. */
+static void say_unrecorded(const struct trace_arg *t, uint64_t at)
+{
+	struct kept_span *spans;
+	size_t n = thinned_spans(&t->reader->meta, &spans), before = 0;
+
+	while (before < n && spans[before].start_ns <= at)
+		before++;
+	if (n && !before)
+		fprintf(stderr, "upto: %s: nothing is recorded before %" PRIu64 ".%09" PRIu64 " s\n", t->reader->path,
+			spans[0].start_ns / 1000000000, spans[0].start_ns % 1000000000);
+	else if (before < n && at > spans[before - 1].stop_ns)
+		fprintf(stderr,
+			"upto: %s: was not recorded at %" PRIu64 ".%09" PRIu64 " s: stacks are those of %" PRIu64
+			".%09" PRIu64 " s, where what is recorded before that ends\n",
+			t->reader->path, at / 1000000000, at % 1000000000, spans[before - 1].stop_ns / 1000000000,
+			spans[before - 1].stop_ns % 1000000000);
+	free(spans);
+}
+
 /* Replay up to the moment that is asked for. Call stacks_deinit() also after an error. */
 static int replay(struct trace_arg *t, struct deepest *deepest, uint64_t at, struct stacks *ret, struct error *err)
 {
@@ -191,6 +212,8 @@ static int run(const struct args *args, struct error *err)
 			"upto: %s: stacks are those of the flight recorder's trigger, at %" PRIu64 ".%06" PRIu64
 			" s; --at end: those of the end\n",
 			args->operands[0], at / 1000000000, at % 1000000000 / 1000);
+	else if (arg(args, "at"))
+		say_unrecorded(&t, at);
 	thunks_arg(args, &t);
 	/* what uses most of a stack may be an instrument */
 	if (!arg(args, "deepest") && instruments_arg(args, &t, err) < 0)
