@@ -732,3 +732,22 @@ def test_stacks_between_spans():
     for at, said in ("300ns", None), ("400ns", None), ("3us", "was not recorded at 0.000003000 s: stacks are those of 0.000000400 s"), ("5500ns", None):
         p = run(UPTO_ASAN, "stack", "--at", at, trace)
         assert (b"second" in p.stdout) == (at != "5500ns") and ("recorded" not in p.stderr.decode() if said is None else said in p.stderr.decode()), (at, p)
+
+
+def test_timeline_of_a_part():
+    """What is long for the time that is shown is not folded, and the bar is of that time: of a part that was recorded, and between --from and --to."""
+    begin, ms = 10_000_000_000, 1_000_000
+    events = [f"behind 0 {begin} {begin} {KERNEL + 0x20} {INIT}", f"event 0 gap {begin} {begin} 0 0 0 0 2 1 {KERNEL + 0x20} {INIT}",
+              *(f"event 0 clock {begin + at * ms} {begin + at * ms} 0 0 0" for at in (20, 50, 100))]
+    tasks = [f"task 1 0 {begin + 20 * ms} {begin + 20 * ms} {CHILD} 0xffff888000009000 3 3 1 half /bin/half",
+             f"task 1 0 {begin + 98 * ms} {begin + 98 * ms} {CHILD + 0x1000} 0xffff88800000a000 4 4 1 late /bin/late"]
+    spans = ["meta thinned --start entry:second", f"meta span.1.start_ns {begin}", f"meta span.1.stop_ns {begin + 100 * ms}"]
+
+    def shown(trace, *options):
+        lines = run(UPTO_ASAN, "timeline", "-o", "name,bar", *options, trace).stdout.decode().splitlines()
+        return {line.split()[0]: line.count("█") for line in lines if re.match(r" *(/bin|entry|firmware)", line)}
+
+    rows = shown(make("timeline-part", program(*events) + tasks + spans))
+    assert rows == {"/bin/half": 16, "/bin/late": 1, "entry:second": 20, "firmware": 0}, rows
+    whole = make("timeline-whole", program(*events) + tasks)
+    assert set(shown(whole)) == {"firmware"} and set(shown(whole, "--from", "9.95s")) == {"/bin/half", "/bin/late"}, shown(whole)

@@ -65,12 +65,14 @@ static bool is_test(const struct span_of *x)
 static struct cell bar_cell(const struct rows *r, const struct span_of *x, struct buf *scratch)
 {
 	static const char *const eighths[] = { " ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█" };
-	unsigned width = r->choice.bar_width;
-	uint64_t all = r->to_ns - r->from_ns, start = x->start_ns > r->from_ns ? x->start_ns - r->from_ns : 0;
-	uint64_t end = x->end_ns < r->to_ns ? x->end_ns - r->from_ns : all;
-	unsigned first = (unsigned)((__uint128_t)start * width * 8 / (all + !all));
-	unsigned last = (unsigned)((__uint128_t)end * width * 8 / (all + !all));
+	unsigned width = r->choice.bar_width, first, last;
+	uint64_t all = r->to_ns - r->from_ns, start = x->start_ns > r->from_ns ? x->start_ns - r->from_ns : 0, end;
 
+	if (x->end_ns < r->from_ns || x->start_ns > r->to_ns) /* it was not recorded, but it is known when it was */
+		return cell_none();
+	end = x->end_ns < r->to_ns ? x->end_ns - r->from_ns : all;
+	first = (unsigned)((__uint128_t)start * width * 8 / (all + !all));
+	last = (unsigned)((__uint128_t)end * width * 8 / (all + !all));
 	if (last <= first)
 		last = first + 1;
 	for (unsigned place = 0; place < width && place * 8 < last; place++) {
@@ -231,7 +233,7 @@ static void tree_deinit(struct tree *t)
 
 static bool in_span(const struct rows *r, const struct span_of *x)
 {
-	return x->end_ns + (x->kind == SPAN_EVENT) > r->from_ns && x->start_ns < r->choice.span.to_ns &&
+	return x->end_ns + (x->kind == SPAN_EVENT) > r->choice.span.from_ns && x->start_ns < r->choice.span.to_ns &&
 	       intervals_touch(r->choice.intervals, x->start_ns, x->end_ns + (x->kind == SPAN_EVENT));
 }
 
@@ -305,20 +307,41 @@ static void rows_free(void *data)
 	free(r);
 }
 
+/* Narrow a range to what the intervals are in, if they have any of it. */
+static struct span within(struct span range, const struct intervals *in)
+{
+	const struct kept_span *first = in->list, *last;
+
+	if (!in->count)
+		return range;
+	last = &in->list[in->count - 1];
+	if (first->start_ns >= range.to_ns || last->stop_ns <= range.from_ns)
+		return range;
+	if (first->start_ns > range.from_ns)
+		range.from_ns = first->start_ns;
+	if (last->stop_ns < range.to_ns)
+		range.to_ns = last->stop_ns;
+	return range;
+}
+
+struct span timeline_range(const struct history *h, const struct timeline_choice *choice)
+{
+	struct span range = choice->span;
+
+	if (range.to_ns > h->end_ns)
+		range.to_ns = h->end_ns;
+	return within(within(range, choice->intervals), choice->recorded);
+}
+
 void timeline_table_init(struct table *ret, const struct history *h, const struct threads *threads,
 			 const struct timeline_choice *choice)
 {
 	struct rows *r = xcalloc(1, sizeof *r);
-	const struct intervals *in = choice->intervals;
-	uint64_t to_ns = choice->span.to_ns < h->end_ns ? choice->span.to_ns : h->end_ns;
+	const struct span range = timeline_range(h, choice);
 
 	*r = (struct rows){
-		.history = h, .threads = threads, .choice = *choice, .from_ns = choice->span.from_ns, .to_ns = to_ns,
+		.history = h, .threads = threads, .choice = *choice, .from_ns = range.from_ns, .to_ns = range.to_ns,
 	};
-	if (in->count && in->list[0].start_ns > r->from_ns)
-		r->from_ns = in->list[0].start_ns;
-	if (in->count && in->list[in->count - 1].stop_ns < r->to_ns)
-		r->to_ns = in->list[in->count - 1].stop_ns;
 	if (choice->any_kind)
 		add_kinds(r);
 	else

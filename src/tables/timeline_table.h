@@ -30,6 +30,9 @@ struct timeline_choice {
 	unsigned others;        /* how many of those that had the CPU are named, up to HISTORY_HOT */
 };
 
+/* The time that is shown: as far as it was recorded. */
+struct span timeline_range(const struct history *h, const struct timeline_choice *choice);
+
 void timeline_table_init(struct table *ret, const struct history *h, const struct threads *threads,
 			 const struct timeline_choice *choice);
 

@@ -117,14 +117,13 @@ static void put_causes(struct buf *out, const struct trace_arg *t, const struct 
 	why_deinit(&why);
 }
 
-static int choice_arg(const struct args *args, const struct history *h, struct timeline_choice *ret, struct error *err)
+static int choice_arg(const struct args *args, struct timeline_choice *ret, struct error *err)
 {
 	const char *kinds = arg(args, "kind");
 	uint64_t depth = UINT64_MAX;
-	bool all = arg(args, "all") || arg(args, "json");
 
 	*ret = (struct timeline_choice){
-		.min_ns = all || kinds ? 0 : h->end_ns / 100, .depth = UINT32_MAX, .span = { .to_ns = UINT64_MAX },
+		.depth = UINT32_MAX, .span = { .to_ns = UINT64_MAX },
 		.bar_width = BAR_WIDTH,
 		/* where columns are not chosen, there is room for one */
 		.others = arg(args, "output") || arg(args, "json") ? HISTORY_HOT : 1,
@@ -158,6 +157,16 @@ static int choice_arg(const struct args *args, const struct history *h, struct t
 		kinds += n + (kinds[n] == ',');
 	}
 	return 0;
+}
+
+/* What is shorter is folded, if the user says nothing of that. */
+static uint64_t default_min(const struct args *args, const struct history *h, const struct timeline_choice *choice)
+{
+	const struct span range = timeline_range(h, choice);
+
+	if (choice->any_kind || choice->chosen || arg(args, "all") || arg(args, "json"))
+		return 0;
+	return range.to_ns > range.from_ns ? (range.to_ns - range.from_ns) / 100 : 0;
 }
 
 /* Marks by number of what the options choose. */
@@ -202,16 +211,16 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	bool *chosen = NULL;
 	int r;
 
-	if (choice_arg(args, h, &choice, err) < 0 || boot_arg(args, t->reader, &boot, err) < 0)
+	if (choice_arg(args, &choice, err) < 0 || boot_arg(args, t->reader, &boot, err) < 0)
 		return EXIT_USAGE;
 	shown = with_events(h, t, asked, &events, &choice);
 	choice.intervals = &asked->intervals;
-	if (asked->rows) {
+	if (asked->rows)
 		choice.chosen = chosen = choose(&shown, asked->filter);
-		choice.min_ns = 0;
-	}
 	recorded.count = thinned_spans(&t->reader->meta, &recorded.list);
 	choice.recorded = &recorded;
+	if (asked->rows || !arg(args, "min"))
+		choice.min_ns = default_min(args, h, &choice);
 	timeline_table_init(&table, &shown, &t->threads, &choice);
 	if (!choice.any_kind) {
 		put_spans(&heading, t->reader);
@@ -271,7 +280,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 0, "kind", "KINDS", "a table of these only: initcall, module, probe, mount, exec, process, event …", ',' },
 	{ 0, "depth", "N", "show N levels below the boot" },
-	{ 0, "min", "TIME", "fold what is shorter (default: 1 % of the trace; in a table and in JSON nothing)" },
+	{ 0, "min", "TIME", "fold what is shorter (default: 1 % of the time that is shown; in a table and in JSON nothing)" },
 	{ 0, "all", NULL, "fold nothing" },
 	NO_EVENTS_OPTION,
 	SELECT_ROWS_PID,
@@ -297,7 +306,7 @@ const struct command cmd_timeline = {
 	.description =
 		"Prints what was done as a tree: phases of the boot, levels of initcalls, initcalls, probes of drivers, modules, mounts, execs and "
 		"processes, each with its time, how long its thread ran, and how long it waited. Above it stand the phases, which add up to the whole, and "
-		"what held most of the time (upto-why(1)). What is shorter than 1 % is folded. --kind prints a table of one kind instead. "
+		"what held most of the time (upto-why(1)). What is shorter than 1 % of the time that is shown is folded. --kind prints a table of one kind instead. "
 		"Records of trace events and probes are of kind event; if there are more than 20, they are folded, too. "
 		"Options as --functions and --comm choose of these: in the tree they stand in what they are a part of, and nothing is folded.\n" HISTORY_NOTE,
 	.examples =
