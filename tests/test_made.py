@@ -751,3 +751,10 @@ def test_timeline_of_a_part():
     assert rows == {"/bin/half": 16, "/bin/late": 1, "entry:second": 20, "firmware": 0}, rows
     whole = make("timeline-whole", program(*events) + tasks)
     assert set(shown(whole)) == {"firmware"} and set(shown(whole, "--from", "9.95s")) == {"/bin/half", "/bin/late"}, shown(whole)
+
+
+def test_families_of_boots():
+    """A boot's processes stand below its own idle task."""
+    lines = reboot(f"task 1 0 20 20 {IDLE} 0 0 0 0 first-idle", f"task 1 0 1125 1125 {IDLE + 0x8000} 0 0 0 0 second-idle", f"task 1 0 1126 1126 {IDLE + 0x9000} 0 1 1 0 second-init")
+    rows = [p["comm"] for p in upto_json("ps", "--json", make("families", lines), upto=UPTO_ASAN)["processes"]]
+    assert rows.index("first-idle") < rows.index("second-idle") < rows.index("second-init"), rows

@@ -30,13 +30,21 @@ static void find_family(const struct threads *t, struct family *f)
 {
 	uint32_t *earlier = xcalloc(t->count, sizeof *earlier), *last = xcalloc(t->count, sizeof *last);
 	struct map leaders = { 0 };
+	size_t boot = 0;
 
 	f->first = xcalloc(t->count, sizeof *f->first);
 	f->next = xcalloc(t->count, sizeof *f->next);
 	f->roots = xcalloc(t->count, sizeof *f->roots);
 	for (size_t i = 0; i < t->count; i++) {
-		long parent = parent_of(t, &leaders, i, earlier);
+		size_t now = boots_at(t->boots, t->list[i].start_ns);
+		long parent;
 
+		if (now != boot) { /* who ran in the boot before is nobody's parent there */
+			map_free(&leaders);
+			leaders = (struct map){ 0 };
+			boot = now;
+		}
+		parent = parent_of(t, &leaders, i, earlier);
 		f->first[i] = f->next[i] = last[i] = earlier[i] = UINT32_MAX;
 		if (t->list[i].pid == t->list[i].tgid) {
 			uint64_t *leader = map_put(&leaders, (uint64_t)(uint32_t)t->list[i].pid + 1, UINT32_MAX);
