@@ -758,3 +758,18 @@ def test_families_of_boots():
     lines = reboot(f"task 1 0 20 20 {IDLE} 0 0 0 0 first-idle", f"task 1 0 1125 1125 {IDLE + 0x8000} 0 0 0 0 second-idle", f"task 1 0 1126 1126 {IDLE + 0x9000} 0 1 1 0 second-init")
     rows = [p["comm"] for p in upto_json("ps", "--json", make("families", lines), upto=UPTO_ASAN)["processes"]]
     assert rows.index("first-idle") < rows.index("second-idle") < rows.index("second-init"), rows
+
+
+def test_requests_and_breaks():
+    """A request that was under way where a boot, or what is recorded, ends is not the one that has its address later."""
+    def issue(at):
+        return f"fact issue 0 {at} {at} 0 0xffff888000010000 0 8 4096"
+
+    def done(at):
+        return f"fact complete 0 {at} {at} 0 0xffff888000010000 0 4096"
+
+    spans = ["meta thinned --start entry:second --every", *(f"meta span.{i}.{end}_ns {ns}" for i, end, ns in ((1, "start", 0), (1, "stop", 400), (2, "start", 5000), (2, "stop", 6000)))]
+    parts = boot("event 0 clock 400 400 0 0 0", f"behind 0 5000 5000 {KERNEL + 0x20} 0", f"event 0 gap 5000 5000 0 0 0 0 2 1 {KERNEL + 0x20} 0", "event 0 clock 6000 6000 0 0 0")
+    for name, lines, late in ("boots", reboot(), 1150), ("spans", parts + spans, 5500):
+        rows = upto_json("disk", "--json", make("broken-" + name, lines + [issue(40), done(45), issue(48), done(late), issue(late + 10), done(late + 15)]), upto=UPTO_ASAN)["requests"]
+        assert [(r["start_ns"], r["latency_ns"]) for r in rows] == [(40, 5), (48, None), (late + 10, 5)], (name, rows)

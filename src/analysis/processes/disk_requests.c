@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "trace/thinned.h"
 
 enum { ISSUE_REQUEST, ISSUE_OPERATION, ISSUE_SECTOR, ISSUE_BYTES }; /* numbers of ISSUE */
 enum { DONE_REQUEST, DONE_ERROR, DONE_BYTES };                      /* of COMPLETE */
@@ -89,20 +90,30 @@ static void complete_all(struct disk_requests *d, struct map *open, const struct
 	}
 }
 
-void disk_requests_init(struct disk_requests *ret, const struct facts *facts)
+void disk_requests_init(struct disk_requests *ret, const struct facts *facts, const struct reader *reader)
 {
 	struct map open = { 0 }; /* address of a request → its number + 1; 0: it is done */
+	struct kept_span *spans;
+	size_t n_spans = thinned_spans(&reader->meta, &spans), span = 0, boot = 0, first;
 
 	*ret = (struct disk_requests){ 0 };
 	for (size_t i = 0; i < facts->count; i++) {
 		const struct fact *f = &facts->list[i];
 
+		for (first = span; span + 1 < n_spans && f->ns >= spans[span + 1].start_ns;)
+			span++;
+		if (span != first || boots_at(&reader->boots, f->ns) != boot) {
+			boot = boots_at(&reader->boots, f->ns);
+			map_free(&open);
+			open = (struct map){ 0 };
+		}
 		if (f->kind == FACT_ISSUE && f->n_numbers > ISSUE_BYTES)
 			issue(ret, &open, f);
 		else if (f->kind == FACT_COMPLETE && f->n_numbers > DONE_BYTES)
 			complete_all(ret, &open, f);
 	}
 	map_free(&open);
+	free(spans);
 }
 
 void disk_requests_deinit(struct disk_requests *d)

@@ -4,6 +4,7 @@
 #define UPTO_ANALYSIS_DISK_REQUESTS_H
 
 #include "trace/facts.h"
+#include "trace/reader.h"
 
 struct disk_request {
 	uint64_t ns, end_ns;      /* UINT64_MAX: it was not done by the trace's end */
@@ -22,8 +23,8 @@ struct disk_requests {
 	size_t count, cap;
 };
 
-/* The facts must outlive *ret. */
-void disk_requests_init(struct disk_requests *ret, const struct facts *facts);
+/* From a gap between recorded spans, or a boot, on nothing is known of requests from before it. Facts outlive *ret. */
+void disk_requests_init(struct disk_requests *ret, const struct facts *facts, const struct reader *reader);
 void disk_requests_deinit(struct disk_requests *d);
 
 /* "read", "write", "flush" …; NULL: it has no name here. */

@@ -109,7 +109,7 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 	int r = EXIT_FAILED;
 
 	if (facts_read(t->reader, &facts, err) == 0) {
-		disk_requests_init(&requests, &facts);
+		disk_requests_init(&requests, &facts, t->reader);
 		warn_early(t);
 		r = requests.count                    ? show(args, t, choice, &requests, err)
 		    : no_requests(t, &facts, err) < 0 ? EXIT_FAILED
