@@ -773,3 +773,22 @@ def test_requests_and_breaks():
     for name, lines, late in ("boots", reboot(), 1150), ("spans", parts + spans, 5500):
         rows = upto_json("disk", "--json", make("broken-" + name, lines + [issue(40), done(45), issue(48), done(late), issue(late + 10), done(late + 15)]), upto=UPTO_ASAN)["requests"]
         assert [(r["start_ns"], r["latency_ns"]) for r in rows] == [(40, 5), (48, None), (late + 10, 5)], (name, rows)
+
+
+def test_options_of_log_and_why():
+    """What an option says nothing of is refused; -n also cuts what is no table; why --json has how the guest ended."""
+    trace = make("log-and-why", program(*(f"log 0 {at} {at} {INIT} {at} 6 line~{at}" for at in (120, 130, 140)), "event 0 clock 150 150 0 0 0",
+                                          ("event 0 task-switch 200 200 0 0 0", INIT, CHILD), "event 0 clock 500 500 0 0 0", f"fact wake 0 110 110 {INIT} {INIT}")
+                 + [f"task 1 0 150 150 {CHILD} 0 3 3 0 worker"])
+    for command, option, other in [*(("log", "--follow", [o]) for o in ("--json", "--stack", "--exact")), ("log", "--follow", ["--start", "time:0s"]), ("log", "--follow", ["-n", "1"]),
+                                   ("log", "--stack", ["-s", "text"]), ("log", "--stack", ["-o", "text"]), ("log", "--stack", ["--exact"]),
+                                   ("why", "--json", ["-s", "ns"]), ("why", "--json", ["-o", "ns"])]:
+        p = run(UPTO_ASAN, command, option, *other, trace, check=False)
+        assert p.returncode == 2 and re.match(rf"upto: {option} goes without --\w+\n$", p.stderr.decode()) and not p.stdout, (option, other, p)
+    for n, count in ("1", 1), ("0", 3):
+        assert len(upto_json("log", "--json", "--stack", "-n", n, trace, upto=UPTO_ASAN)["log"]) == count
+    whole, causes, chain = (upto_json("why", "--json", "--until", "400ns", *options, trace, upto=UPTO_ASAN) for options in ([], ["-n", "1"], ["-n", "1", "--chain"]))
+    assert len(whole["causes"]) > 1 < len(whole["chain"])
+    assert causes == {**whole, "causes": whole["causes"][:1]} and chain == {**whole, "chain": whole["chain"][:1]}
+    info = upto_json("info", "--json", trace, upto=UPTO_ASAN)
+    assert (whole["ending"], whole["troubles"]) == (info["ending"], info["troubles"]), whole

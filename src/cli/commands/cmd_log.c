@@ -29,6 +29,7 @@ struct choice {
 	const char *grep; /* NULL: any */
 	regex_t regex;
 	struct span span;
+	uint64_t lines;   /* with --stack: no more than these */
 };
 
 static bool is_asked(const struct choice *c, const struct log_line *line)
@@ -54,8 +55,10 @@ static int choice_arg(const struct args *args, struct choice *ret, struct error 
 		return error_set(
 			err, "--level %s: levels are emerg, alert, crit, err, warn, notice, info and debug, or 0 to 7",
 			level);
-	if (span_arg(args, &ret->span, err) < 0)
+	if (span_arg(args, &ret->span, err) < 0 || arg_u64(args, "lines", &ret->lines, err) < 0)
 		return -1;
+	if (!ret->lines)
+		ret->lines = UINT64_MAX;
 	fault = ret->grep ? regcomp(&ret->regex, ret->grep, REG_EXTENDED | REG_NOSUB) : 0;
 	if (!fault)
 		return 0;
@@ -183,16 +186,26 @@ static int show_stacks(const struct args *args, struct trace_arg *t, const struc
 		.threads = &t->threads, .sources = sources, .json = arg(args, "json") ? &j : NULL,
 		.folded = t->session.fold, .columns = arg(args, "wide") ? 0 : terminal_columns(),
 	};
+	size_t without = 0;
 	int r;
 
 	for (size_t i = 0; i < log->count; i++)
-		if (!log->lines[i].earlier && is_asked(choice, &log->lines[i]))
-			w.lines[w.count++] = &log->lines[i];
+		if (is_asked(choice, &log->lines[i])) {
+			if (log->lines[i].earlier)
+				without++;
+			else
+				w.lines[w.count++] = &log->lines[i];
+		}
 	qsort(w.lines, w.count, sizeof *w.lines, by_time);
+	if (w.count > choice->lines)
+		w.count = choice->lines;
 	for (size_t i = 0; i < w.count; i++)
 		w.moments[i] = w.lines[i]->ns;
 	trace_arg_index(t);
 	terminal_end_progress();
+	if (without)
+		fprintf(stderr, "upto: %s: %zu lines of the log from before the recording have no stacks: left out\n",
+			t->reader->path, without);
 	if (w.json) {
 		json_output_begin(&j);
 		json_object(&j, NULL);
@@ -288,15 +301,26 @@ static int print(const struct args *args, const struct choice *choice, struct er
 	return r;
 }
 
+/* Options that say nothing of what the other one prints. */
+static int refuse(const struct args *args, const char *option, const char *const *others, struct error *err)
+{
+	for (; arg(args, option) && *others; others++)
+		if (arg(args, *others))
+			return error_set(err, "--%s goes without --%s", option, *others);
+	return 0;
+}
+
 static int run(const struct args *args, struct error *err)
 {
+	static const char *const no_follow[] = {
+		"json", "stack", "lines", "sort", "output", "exact", "start", "stop", NULL,
+	};
+	static const char *const no_stack[] = { "sort", "output", "exact", NULL };
 	struct choice choice;
 	int r;
 
-	if (arg(args, "follow") && arg(args, "json"))
-		return error_set(err, "--follow goes without --json"), EXIT_USAGE;
-	if (arg(args, "follow") && arg(args, "stack"))
-		return error_set(err, "--follow goes without --stack"), EXIT_USAGE;
+	if (refuse(args, "follow", no_follow, err) < 0 || refuse(args, "stack", no_stack, err) < 0)
+		return EXIT_USAGE;
 	if (arg(args, "debug") && !arg(args, "stack"))
 		return error_set(err, "--debug: is for --stack"), EXIT_USAGE;
 	if (choice_arg(args, &choice, err) < 0)

@@ -98,7 +98,8 @@ static uint64_t own_ns(const struct answer *a, const char *name)
 	return ns;
 }
 
-static void print_json(const struct answer *a)
+/* `lines`: no more of the list that a table would show. */
+static void print_json(const struct answer *a, uint64_t lines, bool chain)
 {
 	const struct why *w = a->why;
 	struct json j;
@@ -111,13 +112,15 @@ static void print_json(const struct answer *a)
 	if (a->without)
 		json_number(&j, "own_ns", own_ns(a, a->without));
 	json_rows(&j, "causes");
-	for (size_t i = 0; i < w->n_causes; i++)
+	for (size_t i = 0; i < w->n_causes && (chain || i < lines); i++)
 		put_cause_json(&j, a, &w->causes[i]);
 	json_close(&j);
 	json_rows(&j, "chain");
-	for (size_t i = 0; i < w->n_links; i++)
+	for (size_t i = 0; i < w->n_links && (!chain || i < lines); i++)
 		put_link_json(&j, a, &w->links[i]);
 	json_close(&j);
+	if (a->to_end)
+		ending_note_json(&j, a->trace, &a->history->facts);
 	json_close(&j);
 	json_output_end(&j);
 }
@@ -176,11 +179,14 @@ static int show(const struct args *args, const struct answer *a, struct error *e
 	struct table table;
 	struct view view = { .table = &table, .trace = a->trace };
 	struct buf heading = { 0 };
+	uint64_t lines = 0;
 	int r;
 
 	terminal_end_progress();
 	if (arg(args, "json")) {
-		print_json(a);
+		if (arg_u64(args, "lines", &lines, err) < 0)
+			return EXIT_USAGE;
+		print_json(a, lines ? lines : UINT64_MAX, arg(args, "chain"));
 		return EXIT_OK;
 	}
 	if (arg(args, "chain"))
@@ -337,6 +343,8 @@ static int run(const struct args *args, struct error *err)
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
+	if (arg(args, "json") && (arg(args, "sort") || arg(args, "output")))
+		return error_set(err, "--json goes without --%s", arg(args, "sort") ? "sort" : "output"), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	if (find_interval(args, &t.session, &intervals, err) < 0) {
@@ -377,6 +385,7 @@ static const struct term terms[] = {
 	{ "causes", "what holds most comes first" },
 	{ "see", "the command that looks into the cause, at its longest link" },
 	{ "chain", "the links in the order of time" },
+	ENDING_TERMS,
 	{ 0 },
 };
 
