@@ -792,3 +792,21 @@ def test_options_of_log_and_why():
     assert causes == {**whole, "causes": whole["causes"][:1]} and chain == {**whole, "chain": whole["chain"][:1]}
     info = upto_json("info", "--json", trace, upto=UPTO_ASAN)
     assert (whole["ending"], whole["troubles"]) == (info["ending"], info["troubles"]), whole
+
+
+def test_units():
+    """A unit starts up from when its group is made until systemd tells of it, else until the group is gone; both before the group is made again."""
+    def group(at, path, gone=False):
+        return f"told {'group-gone' if gone else 'group'} 0 {at} {at} {INIT} 0 {path}"
+
+    def audit(at, unit, result="success", type_=1130):
+        return f"told audit 0 {at} {at} {INIT} {type_} pid=1~unit={unit}~comm=systemd~res={result}"
+
+    facts = [group(200, "/system.slice/told.service"), group(210, "/system.slice/failed.service"), audit(220, "told"), group(230, "/system.slice/gone.socket"),
+             audit(240, "failed", "failed"), group(250, "/system.slice/gone.socket", True), group(260, "/system.slice/again.service"), audit(265, "again", type_=1131),
+             group(270, "/system.slice/again.service", True), group(280, "/system.slice/again.service"), audit(290, "again"), audit(300, "told"),
+             group(310, "/system.slice/never.service"), group(320, "/system.slice/no-unit")]
+    trace = make("units", program("event 0 clock 350 350 0 0 0", *facts))
+    rows = upto_json("timeline", "--json", "--kind", "unit", trace, upto=UPTO_ASAN)["timeline"]
+    assert [(r["name"], r["start_ns"], r["end_ns"], r["result"]) for r in rows] == [
+        ("told.service", 200, 220, 0), ("failed.service", 210, 240, 1), ("gone.socket", 230, 250, None), ("again.service", 260, 270, None), ("again.service", 280, 290, 0)], rows

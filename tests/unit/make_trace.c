@@ -8,6 +8,7 @@
  *   task CHANGE CPU NS INSNS TASK MM PID TGID PPID COMM [EXE]
  *   fact KIND CPU NS INSNS TASK [NUMBER…]      of a kind without texts, as info --json names it
  *   log CPU NS INSNS TASK NUMBER LEVEL WORD…   a line of the kernel's log; '~' is a space
+ *   told KIND CPU NS INSNS TASK NUMBER WORD…   a fact with one number and one text; likewise
  *   map MM START SIZE FILE-SIZE PATH
  *   function OFFSET SIZE NAME FILE-SIZE PATH   of the one file that has functions; offsets in it rise
  *   content MM START NUMBER [BYTES]            what is mapped there: BYTES are the payload, in hexadecimal digits
@@ -108,37 +109,63 @@ static void add_task(char **words, unsigned n)
 	});
 }
 
+static enum fact_kind fact_kind(const char *name)
+{
+	enum fact_kind kind = 1;
+
+	while (kind < FACT_KINDS && strcmp(name, fact_kind_name(kind)))
+		kind++;
+	if (kind == FACT_KINDS)
+		fail("no such fact", name);
+	return kind;
+}
+
 static void add_fact(char **words, unsigned n)
 {
-	struct fact f = { .kind = 1, .cpu = (uint32_t)number(words[2]), .ns = number(words[3]),
+	struct fact f = { .kind = fact_kind(words[1]), .cpu = (uint32_t)number(words[2]), .ns = number(words[3]),
 			  .insns = number(words[4]), .task = number(words[5]) };
 
-	while (f.kind < FACT_KINDS && strcmp(words[1], fact_kind_name(f.kind)))
-		f.kind++;
-	if (f.kind == FACT_KINDS || n > 6 + FACT_NUMBERS)
-		fail("no such fact", words[1]);
+	if (n > 6 + FACT_NUMBERS)
+		fail("too many numbers", words[1]);
 	for (unsigned i = 6; i < n; i++)
 		f.numbers[f.n_numbers++] = number(words[i]);
 	fact_put(&made.facts, &f);
 }
 
-static void add_log(char **words, unsigned n)
+/* Its text is the words; '~' is a space. */
+static void put_text(struct fact *f, char **words, unsigned n)
 {
 	struct buf text = { 0 };
+
+	for (unsigned i = 0; i < n; i++)
+		buf_printf(&text, "%s%s", i ? " " : "", words[i]);
+	for (size_t i = 0; i < text.len; i++)
+		text.data[i] = text.data[i] == '~' ? ' ' : text.data[i];
+	f->n_texts = 1;
+	f->texts[0] = (char *)text.data;
+	f->lens[0] = text.len;
+	fact_put(&made.facts, f);
+	buf_free(&text);
+}
+
+static void add_log(char **words, unsigned n)
+{
 	struct fact f = {
 		.kind = FACT_LOG, .cpu = (uint32_t)number(words[1]), .ns = number(words[2]), .insns = number(words[3]),
 		.task = number(words[4]), .numbers = { number(words[5]), number(words[6]), 0 }, .n_numbers = 3,
-		.n_texts = 1,
 	};
 
-	for (unsigned i = 7; i < n; i++)
-		buf_printf(&text, "%s%s", i > 7 ? " " : "", words[i]);
-	for (size_t i = 0; i < text.len; i++)
-		text.data[i] = text.data[i] == '~' ? ' ' : text.data[i];
-	f.texts[0] = (char *)text.data;
-	f.lens[0] = text.len;
-	fact_put(&made.facts, &f);
-	buf_free(&text);
+	put_text(&f, words + 7, n - 7);
+}
+
+static void add_told(char **words, unsigned n)
+{
+	struct fact f = {
+		.kind = fact_kind(words[1]), .cpu = (uint32_t)number(words[2]), .ns = number(words[3]),
+		.insns = number(words[4]), .task = number(words[5]), .numbers = { number(words[6]) }, .n_numbers = 1,
+	};
+
+	put_text(&f, words + 7, n - 7);
 }
 
 static void add_map(char **words)
@@ -320,6 +347,8 @@ static void take_line(char *line)
 		add_task(words, n);
 	else if (!strcmp(words[0], "fact") && n > 5)
 		add_fact(words, n);
+	else if (!strcmp(words[0], "told") && n > 7)
+		add_told(words, n);
 	else if (!strcmp(words[0], "log") && n > 7)
 		add_log(words, n);
 	else if (!strcmp(words[0], "map") && n == 6)

@@ -12,15 +12,19 @@
 #include "making.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/ending/kernel_log.h"
+#include "base/alloc.h"
 
 enum { SUITE_INDENT = 4 }; /* of a suite's lines, within those of all suites */
 
 struct tap {
 	char suite[128];
 	uint64_t last_ns; /* when the case before was told of */
+	uint32_t *calls;  /* numbers of the spans that are calls of cases, in the order of time */
+	size_t n_calls, cap;
 };
 
 const char *test_result_name(int64_t result)
@@ -53,6 +57,43 @@ static bool take_case(const char *line, char *ret_name, size_t size, enum test_r
 	return indent_of(line) == SUITE_INDENT && tap_result(line + SUITE_INDENT, ret_name, size, ret) && *ret_name;
 }
 
+static int by_start(const void *va, const void *vb, void *spans)
+{
+	const struct span_of *all = spans;
+	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+
+	if (all[a].start_ns != all[b].start_ns)
+		return all[a].start_ns < all[b].start_ns ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static void find_calls(struct tap *tap, const struct history *h)
+{
+	for (uint32_t i = 0; i < h->n_spans; i++)
+		if (h->spans[i].kind == SPAN_TEST) {
+			tap->calls = array_grow(tap->calls, tap->n_calls, &tap->cap, sizeof *tap->calls);
+			tap->calls[tap->n_calls++] = i;
+		}
+	if (tap->n_calls)
+		qsort_r(tap->calls, tap->n_calls, sizeof *tap->calls, by_start, h->spans);
+}
+
+/* The first that began since the case before was told of. */
+static size_t first_call(const struct tap *tap, const struct history *h)
+{
+	size_t low = 0, high = tap->n_calls;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (h->spans[tap->calls[middle]].start_ns < tap->last_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /*
  * The calls since the case before are the case's: the first one stands for all. Others are parts of it. One that was
  * skipped without a call is there, too, as a moment.
@@ -64,10 +105,12 @@ static void name_case(struct making *m, const struct tap *tap, uint64_t ns, cons
 	char text[300];
 	int len = snprintf(text, sizeof text, "%s.%s", tap->suite, name);
 
-	for (size_t i = 0; i < h->n_spans; i++) {
-		struct span_of *x = &h->spans[i];
+	for (size_t i = first_call(tap, h); i < tap->n_calls; i++) {
+		struct span_of *x = &h->spans[tap->calls[i]];
 
-		if (x->kind != SPAN_TEST || x->has_result || x->start_ns < tap->last_ns || x->start_ns >= ns)
+		if (x->start_ns >= ns)
+			break;
+		if (x->has_result)
 			continue;
 		if (first && x->end_ns > first->end_ns)
 			first->end_ns = x->end_ns;
@@ -89,11 +132,9 @@ void kernel_tests_name(struct making *m, const struct boots *boots)
 	struct history *h = m->history;
 	struct tap tap = { .suite = "" };
 	struct kernel_log log;
-	bool any = false;
 
-	for (size_t i = 0; i < h->n_spans; i++)
-		any |= h->spans[i].kind == SPAN_TEST;
-	if (!any)
+	find_calls(&tap, h);
+	if (!tap.n_calls)
 		return;
 	kernel_log_init(&log, &h->facts, boots);
 	for (size_t i = 0; i < log.count; i++) {
@@ -107,4 +148,5 @@ void kernel_tests_name(struct making *m, const struct boots *boots)
 		tap.last_ns = line->ns;
 	}
 	kernel_log_deinit(&log);
+	free(tap.calls);
 }

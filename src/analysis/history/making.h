@@ -137,7 +137,7 @@ void spans_leave_callee(struct making *m, struct stacks *s, struct stack *stack,
 
 /* spans_add.c */
 void spans_add(struct making *m, const struct span_of *span);
-/* Add what ran in the slice, or in all slices, to a span, as far as it lies in that. */
+/* Add what ran in the slice, or, once there is history_index(), in all slices, to a span, as far as it lies in that. */
 void spans_add_slice(const struct slice *x, struct span_of *span);
 void spans_add_all(const struct history *h, struct span_of *span);
 

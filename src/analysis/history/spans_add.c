@@ -28,6 +28,16 @@ void spans_add_slice(const struct slice *x, struct span_of *span)
 
 void spans_add_all(const struct history *h, struct span_of *span)
 {
-	for (size_t i = 0; i < h->n_slices; i++)
-		spans_add_slice(&h->slices[i], span);
+	for (unsigned cpu = 0; cpu < h->n_cpus; cpu++) {
+		uint32_t end = h->first_on_cpu[cpu + 1], at = history_on_cpu(h, cpu, span->start_ns);
+
+		/* what began before it may go on in it */
+		for (at = at < end ? at : h->first_on_cpu[cpu]; at < end; at++) {
+			const struct slice *x = &h->slices[h->by_cpu[at]];
+
+			if (x->start_ns >= span->end_ns)
+				break;
+			spans_add_slice(x, span);
+		}
+	}
 }
