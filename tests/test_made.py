@@ -437,6 +437,25 @@ def test_program_interrupted_before_it_is_entered():
         assert calls["called [program]"] == calls["chooses [program]"] == 1, (options, calls)
 
 
+def test_interrupts_that_jump_on():
+    """Entry code of an interrupt goes on in other functions for good: it is one interrupt, also where calls are folded that have nothing to do with it."""
+    handler, leaves, restores = (KERNEL + 0x1000 * i for i in (3, 4, 5))
+    events = []
+    for at in 200, 300, 400:
+        events += [("event 0 interrupt", at, at, STACK - 0x40, KERNEL + 0x1010, handler, 0xec, 0, 0x10), ("event 0 call", at + 10, 0, STACK - 0x100, handler + 8, KERNEL + 0x2000),
+                   ("event 0 return", at + 20, 0, STACK - 0x100, 0, handler + 8), ("event 0 jump", at + 30, 0, 0, handler + 0x10, leaves),
+                   ("event 0 jump", at + 40, 0, 0, leaves + 0x10, restores), ("event 0 interrupt-return", at + 50, 0, STACK - 0x40, 0, KERNEL + 0x1010, 0x10, 0)]
+    trace = make("jump-on", boot(("event 0 call", 100, 0, STACK, KERNEL + 0x20, KERNEL + 0x1000), *events, ("event 0 return", 500, 0, STACK, 0, KERNEL + 0x20),
+                                 "event 0 clock 600 600 0 0 0", symbols=(
+        (KERNEL, 0x100, "startup_64"), (KERNEL + 0x1000, 0x200, "second"), (KERNEL + 0x2000, 0x1000, "third"),
+        (handler, 0x100, "handler"), (leaves, 0x100, "error_return"), (restores, 0x100, "restore_regs"))))
+    ask = lambda *options: upto_json("top", "--by", "interrupt", "--json", *options, trace, upto=UPTO_ASAN)["interrupts"]
+    whole = ask()
+    assert [(r["vector"], r["count"], r["total_insns"], r["function"]) for r in whole] == [(0xec, 3, 150, "handler")], whole
+    for options in ["--not", "third"], ["--fold", "third"], ["--not", "second"]:
+        assert ask(*options) == whole, options
+
+
 def test_callers_of_recursion():
     """Seen from its callers, a function that calls itself has its time once, as in top --total."""
     up = [("event 0 call", 100 + 10 * i, 0, STACK - 64 * i, KERNEL + 0x1020 if i else KERNEL + 0x20, KERNEL + 0x1000) for i in range(5)]

@@ -26,6 +26,9 @@ struct folding {
 	void *state;
 	struct stacks shown;
 	struct spent spent[FOLD_KINDS];
+	/* a jump has just left a frame there, which it may enter again, and the frame that was shown had this data */
+	const struct stack *jumped;
+	uint32_t jumped_data;
 	bool begun;
 };
 
@@ -143,14 +146,19 @@ static struct frame *push_shown(struct stack *shown, const struct stack *stack, 
 static void fold_enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	struct folding *f = state;
+	/* other frames than those that are entered again have no data yet */
+	bool again = f->jumped == stack && frame->data;
 	struct stack *shown;
 	struct frame *copy;
 
+	f->jumped = NULL;
 	frame->data = data_of(f->fold, frame, stack->depth == 1);
 	if (frame->data & FOLDED)
 		return;
 	shown = sync_stack(f, s, stack);
 	copy = push_shown(shown, stack, frame);
+	if (again)
+		copy->data = f->jumped_data;
 	if (f->visitor->enter)
 		f->visitor->enter(f->state, &f->shown, shown, copy);
 	forget_cpu(s, stack, shown);
@@ -162,12 +170,17 @@ static void fold_leave(void *state, struct stacks *s, struct stack *stack, const
 	struct folding *f = state;
 	struct stack *shown;
 
+	f->jumped = NULL;
 	if (frame->data & FOLDED)
 		return;
 	shown = sync_stack(f, s, stack);
 	if (f->visitor->leave)
 		f->visitor->leave(f->state, &f->shown, shown, &shown->frames[shown->depth - 1]);
 	shown->depth--;
+	if (s->end == FRAME_JUMPED) {
+		f->jumped = stack;
+		f->jumped_data = shown->frames[shown->depth].data;
+	}
 	forget_cpu(s, stack, shown);
 	heed(f, s);
 	if (!shown->depth && s->end == FRAME_DIED) {
