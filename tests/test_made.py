@@ -357,6 +357,48 @@ def test_forked():
         run(UPTO_ASAN, "check", trace)
 
 
+def test_averages_are_of_what_returned():
+    """A call that was left without a return has no duration, nor has a new process' copy of its parent's call."""
+    trace = make("averages", program(
+        "event 0 call 120 0 0x7fff0000 0x401005 0x401100", entry(200, CLONE, 0x401110), result(300, 0x401110, 2), *FAR_APART,
+        entry(LATE + 10, NANOSLEEP, 0x401120), ("event 0 task-switch", LATE + 20, LATE + 20, "0 0 0", INIT, CHILD), result(LATE + 30, 0x401110, 0),
+        f"event 0 clock {LATE + 50} {LATE + 50} 0 0 0", f"event 0 return {LATE + 60} 0 0x7fff0000 0 0x401005",
+        # one that returns, and in it one that is left by longjmp()
+        f"event 0 call {LATE + 70} 0 0x7fff0000 0x401015 0x401200", f"event 0 call {LATE + 80} 0 0x7ffeff00 0x401210 0x401300",
+        f"event 0 return {LATE + 90} 0 0x7fff0000 0 0x401015", f"event 0 clock {LATE + 100} {LATE + 100} 0 0 0") + [
+        f"task 2 0 250 250 {CHILD} 0xffff888000008000 2 2 1 program /program", "map 0xffff888000008000 0x400000 0x4000 0x4000 /program",
+        *(f"function {at:#x} 0x100 {name} 0x4000 /program" for at, name in ((0x1000, "main"), (0x1100, "forks"), (0x1200, "returns"), (0x1300, "jumps")))])
+    top, = by_index(trace, ["top", "--total"])
+    found = {f["function"].split()[0]: (f["total_insns"], f["average_ns"], f["longest_ns"]) for f in top["functions"]}
+    assert found["returns"] == (20, 20, 20) and found["jumps"] == (10, None, None), found
+    assert found["forks"][1:] == (None, None), found
+
+
+def idle_first(*events):
+    """A vCPU that runs what becomes its idle thread, in a call of second(), then a process for 100 ns, and the idle thread again."""
+    return boot(("event 0 call 30 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), "event 0 clock 90 90 0 0 0",
+                ("event 0 task-switch 100 100 0 0 0", IDLE, INIT), ("event 0 task-switch 200 200 0 0 0", INIT, IDLE), *events) + [
+        f"task 1 0 95 95 {INIT} 0xffff888000008000 1 1 0 program /program", f"task 1 0 96 96 {IDLE} 0 0 0 0 idle"]
+
+
+@pytest.mark.parametrize("options", [[], ["--not", "absent"]], ids=["all", "folded"])
+def test_idle_thread_of_before(options):
+    """What a vCPU ran before its first switch is its idle thread's stack from then on: what that calls is below it, and counts as its own."""
+    absent = (KERNEL + 0x3000, 0x100, "absent")
+    trace = make("idle-first-" + "-".join(options), idle_first(
+        ("event 0 call 300 0", STACK - 64, KERNEL + 0x1010, KERNEL + 0x2000), ("event 0 return 350 0", STACK - 64, 0, KERNEL + 0x1010),
+        *FAR_APART, ("event 0 call", LATE + 100, 0, STACK - 64, KERNEL + 0x1010, KERNEL + 0x2000), ("event 0 return", LATE + 150, 0, STACK - 64, 0, KERNEL + 0x1010),
+        f"event 0 clock {LATE + 200} {LATE + 200} 0 0 0") + [("symbol", *absent)])
+    top, tree, apart = by_index(trace, ["top", "--total", "--pid", "0", *options], ["tree", "--pid", "0", "--min", "0", *options],
+                                ["tree", "--by", "thread", "--min", "0", *options])
+    total = {f["function"]: (f["self_insns"], f["total_insns"]) for f in top["functions"]}
+    assert total["second"] == (LATE - 100, LATE) and total["third"] == (100, 100), total
+    rows = [(n["depth"], n["function"], n["total_insns"]) for n in tree["tree"]]
+    assert rows == [(0, "startup_64", LATE), (1, "second", LATE), (2, "third", 100)], rows
+    rows = [(n["depth"], n["function"], n["total_insns"]) for n in apart["tree"] if n["function"] == "third"]
+    assert rows == [(3, "third", 100)], apart
+
+
 def test_first_behind_a_gap():
     """Returns from calls of before a gap lead out of those that came later, also in a thread that runs again only long after the gap."""
     events = [("behind 0 1000 1000", KERNEL + 0x40, INIT), (f"event 0 gap 1000 1000 0 0 0 0 2 1 {KERNEL + 0x40}", INIT), *FAR_APART,

@@ -266,6 +266,8 @@ static void fold_move(void *state, struct stacks *s, const struct stack *from, c
 	*a = kept;
 	a->thread = a_thread;
 	b->thread = b_thread;
+	sync_stack(f, s, from);
+	sync_stack(f, s, to);
 	if (f->visitor->move)
 		f->visitor->move(f->state, &f->shown, a, b);
 }

@@ -96,6 +96,26 @@ static const struct fact *args_before(const struct call_tree *t, const struct st
 	return t->given ? call_values_entered(t->given->values, frame, task) : NULL;
 }
 
+/* Set the nodes of frames that were entered before. */
+static void set_nodes(struct call_tree *t, const struct stacks *s, struct stack *stack)
+{
+	bool chosen = threads_is_chosen(s->threads, stack->thread);
+
+	for (size_t i = 0; i < stack->depth; i++)
+		stack->frames[i].data =
+			chosen ? node_of(t, s, stack, i, args_before(t, s, stack, &stack->frames[i])) : ROOT;
+}
+
+/* What was a vCPU's is a thread's from here on: it is below that one's node, and may be asked for now. */
+static void move(void *state, struct stacks *s, const struct stack *from, const struct stack *to)
+{
+	struct call_tree *t = state;
+
+	(void)from;
+	if (!is_before(t, s))
+		set_nodes(t, s, &s->list[to - s->list]);
+}
+
 /* Sets which part of the time it is. Returns when the next one begins. */
 static uint64_t enter_part(struct call_tree *t, uint64_t ns)
 {
@@ -156,14 +176,8 @@ static void due(void *state, struct stacks *s)
 		pass_cuts(t, s->ns);
 	next = next_due(t, s);
 
-	for (size_t i = 0; i < s->count && !is_before(t, s); i++) {
-		struct stack *stack = &s->list[i];
-		bool chosen = threads_is_chosen(s->threads, stack->thread);
-
-		for (size_t k = 0; k < stack->depth; k++)
-			stack->frames[k].data =
-				chosen ? node_of(t, s, stack, k, args_before(t, s, stack, &stack->frames[k])) : ROOT;
-	}
+	for (size_t i = 0; i < s->count && !is_before(t, s); i++)
+		set_nodes(t, s, &s->list[i]);
 	s->due_ns = next;
 }
 
@@ -304,7 +318,9 @@ void call_tree_member(const struct call_tree_options *options, struct parts_memb
 {
 	*ret = (struct parts_member){
 		.analysis = {
-			.visitor = { .enter = enter, .spend = spend, .due = due, .phrase = phrase },
+			.visitor = {
+				.enter = enter, .spend = spend, .move = move, .due = due, .phrase = phrase,
+			},
 			.begin = begin,
 			.end = end,
 		},

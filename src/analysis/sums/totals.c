@@ -103,6 +103,18 @@ static inline void add_time(struct function_total *t, const struct presence *p, 
 		  stack->ns - (frame->ns > p->ns ? frame->ns : p->ns), frame->outermost);
 }
 
+/* Its end is known, and that it came to it: else how long it took says nothing. */
+static inline bool has_ended(const struct stacks *s)
+{
+	return s->end == FRAME_RETURNED || s->end == FRAME_JUMPED;
+}
+
+/* A new task's stack begins with copies of its parent's frames. No event enters those: nothing had run on it yet. */
+static inline bool was_there(const struct frame *frame)
+{
+	return !frame->insns && !frame->ns;
+}
+
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
 {
 	struct totals_run *st = state;
@@ -113,7 +125,7 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 		shown_sums_leave(st->shown, s, frame);
 	p->counters[frame->function % COUNTERS]--;
 	add_time(t, p, stack, frame);
-	add_call(t, stack->ns - frame->ns, frame->at_start);
+	add_call(t, stack->ns - frame->ns, frame->at_start && has_ended(s) && !was_there(frame));
 }
 
 /*
@@ -181,6 +193,22 @@ static void forget(void *state, struct stacks *s, struct stack *stack, size_t n)
 {
 	settle(state, stack);
 	set_up(s, stack, n);
+}
+
+/* What was a vCPU's is a thread's from here on, and that may be another that is asked for. */
+static void move(void *state, struct stacks *s, const struct stack *from, const struct stack *to)
+{
+	struct stack *both[] = { &s->list[from - s->list], &s->list[to - s->list] };
+
+	settle(state, to);
+	for (size_t i = 0; i < 2; i++) {
+		struct presence *p = both[i]->data;
+
+		if (!p)
+			continue;
+		p->ignored = !threads_is_chosen(s->threads, both[i]->thread);
+		set_up(s, both[i], 0);
+	}
 }
 
 /* Before the first event: set up a checkpoint's frames, which were entered in an earlier part. */
@@ -308,7 +336,8 @@ void totals_member(const struct session *session, struct parts_member *ret)
 	*ret = (struct parts_member){
 		.analysis = {
 			.visitor = {
-				.enter = enter, .leave = leave, .forget = forget, .due = due, .phrase = phrase,
+				.enter = enter, .leave = leave, .forget = forget, .move = move, .due = due,
+				.phrase = phrase,
 				.run = session->fold ? NULL : run, .spend = session->fold ? spend : NULL,
 			},
 			.begin = begin, .end = end,
