@@ -399,6 +399,24 @@ def test_idle_thread_of_before(options):
     assert rows == [(3, "third", 100)], apart
 
 
+def test_task_on_two_vcpus():
+    """A damaged trace may have a task run on two vCPUs at a time: the one that it came to last has it, and nobody is confused by what the other does."""
+    begin = lambda cpu: [f"event {cpu} clock 10 10 0 0 0", (f"event {cpu} jump-indirect 11 0 0 0x100000", KERNEL), f"event {cpu} clock 20 20 0 0 0"]
+    switch = lambda cpu, at, before, after: (f"event {cpu} task-switch {at} {at} 0 0 0", before, after)
+    call = lambda cpu, at: [(f"event {cpu} call {at} 0", STACK - 64 * cpu, KERNEL + 0x20, KERNEL + 0x1000), f"event {cpu} clock {at + 5} {at + 5} 0 0 0",
+                            (f"event {cpu} return {at + 10} 0", STACK - 64 * cpu, 0, KERNEL + 0x20), f"event {cpu} clock {at + 15} {at + 15} 0 0 0"]
+    trace = make("on-two", [
+        "meta vcpus 2", "meta kernel_ns 10", "meta kernel_insns 10", "end lost 0", "end late_arrivals 0", f"symbol {KERNEL} 256 startup_64",
+        f"symbol {KERNEL + 0x1000} 512 second", *begin(0), *begin(1), switch(0, 100, IDLE, INIT), switch(1, 200, IDLE, INIT), *call(0, 300), *call(1, 400),
+        switch(1, 500, INIT, IDLE), *call(0, 600), switch(0, 700, INIT, IDLE), *call(1, 800), *call(0, 900),
+        f"task 1 0 95 95 {INIT} 0xffff888000008000 1 1 0 program /program", f"task 1 0 96 96 {IDLE} 0 5 5 0 idle"])
+    part = trace + ".part"
+    for options in ["--functions", "second"], ["--start", "second"], ["--pid", "1"]:
+        run(UPTO_ASAN, "thin", "-f", "-o", part, *options, trace)
+    found = [(c["cpu"], c["start_ns"], c["duration_ns"]) for c in upto_json("calls", "--json", "--function", "second", trace, upto=UPTO_ASAN)["calls"]]
+    assert found == [(cpu, at, 10) for cpu, at in ((0, 300), (1, 400), (0, 600), (1, 800), (0, 900))], found
+
+
 def test_first_behind_a_gap():
     """Returns from calls of before a gap lead out of those that came later, also in a thread that runs again only long after the gap."""
     events = [("behind 0 1000 1000", KERNEL + 0x40, INIT), (f"event 0 gap 1000 1000 0 0 0 0 2 1 {KERNEL + 0x40}", INIT), *FAR_APART,

@@ -98,6 +98,7 @@ void replay_go_past_gap(struct replay *r, struct lane *lane, const struct event 
 		replay_find_stacks(r, r->gap, cpu);
 	replay_pass_tasks(r, lane, cpu, e->insns);
 	lane->stack = replay_stack_of(r->stacks, e->args[GAP_TASK], cpu, e->ns);
+	replay_take_from_others(r, lane->stack, cpu);
 	lane->stack->cpu = (int)cpu;
 	lane->stack->place = e->args[GAP_PLACE];
 	lane->meter.halted = false;

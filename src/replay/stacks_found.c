@@ -96,6 +96,7 @@ static void find(struct replay *r, const struct stack_record *record, unsigned c
 		return;
 	r->task = record->task;
 	r->view = &view;
+	replay_take_from_others(r, stack, cpu); /* a damaged trace may tell twice of it */
 	stack->cpu = (int)cpu;
 	while (stack->depth)
 		pop_without_return(r, stack, FRAME_LOST);

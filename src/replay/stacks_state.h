@@ -111,7 +111,12 @@ struct stack *replay_switch_foreign(struct replay *r, struct stack *stack, const
 /* Another stage of the boot begins on the vCPU: threads of the one before are over. */
 void replay_end_foreign(struct replay *r, struct lane *lane);
 
-/* stacks_tasks.c: the task's stack at that time, or if it is not known, the vCPU's own. */
+/*
+ * stacks_tasks.c: the stack is about to run on that vCPU. If another one ran it, as where their gaps end at different
+ * events, or in a damaged trace, that one has its own stack from now on.
+ */
+void replay_take_from_others(struct replay *r, struct stack *stack, unsigned cpu);
+/* The task's stack at that time, or if it is not known, the vCPU's own. */
 struct stack *replay_stack_of(struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns);
 /* Tasks that were made on the vCPU before the event; a clock tells that it has come so far. */
 void replay_inherit_until(struct replay *r, struct lane *lane, unsigned cpu, uint64_t insns);

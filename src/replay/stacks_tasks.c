@@ -47,6 +47,7 @@ static void inherit(struct replay *r, const struct stack *from, const struct tas
 {
 	struct stack *to = replay_stack_of(r->stacks, record->task, record->cpu, record->ns);
 	size_t user = 0;
+	int cpu = to->cpu;
 
 	while (user < from->depth && !is_entry(&from->frames[user]))
 		user++;
@@ -59,7 +60,7 @@ static void inherit(struct replay *r, const struct stack *from, const struct tas
 		*room(r, to) = *f;
 		enter(r, to, f->addr, f->function, f->at_start);
 	}
-	to->cpu = -1;
+	to->cpu = cpu;
 }
 
 void replay_inherit_until(struct replay *r, struct lane *lane, unsigned cpu, uint64_t insns)
@@ -96,6 +97,20 @@ static bool is_begun(const struct replay *r, const struct event *e)
 	return !e->args[1] && r->next_boot > 1 && e->ns == r->stacks->names->boots->list[r->next_boot - 1].start_ns;
 }
 
+void replay_take_from_others(struct replay *r, struct stack *stack, unsigned cpu)
+{
+	int other = stack->cpu;
+	struct stack *own;
+
+	if (other < 0 || other == (int)cpu)
+		return;
+	own = &r->stacks->list[r->stacks->threads->count + (unsigned)other];
+	replay_take_from_others(r, own, (unsigned)other);
+	r->lanes[other].stack = own;
+	own->cpu = other;
+	stack->cpu = -1;
+}
+
 void replay_switch_task(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu)
 {
 	struct stack *before = lane->stack, *previous = replay_stack_of(r->stacks, e->args[0], cpu, e->ns);
@@ -104,8 +119,10 @@ void replay_switch_task(struct replay *r, struct lane *lane, const struct event 
 	if (before->thread == THREAD_NONE && previous != before && !previous->depth && !is_begun(r, e)) {
 		/* this was the vCPU's first task all the time */
 		long thread = previous->thread;
-		struct stack empty = *previous;
+		struct stack empty;
 
+		replay_take_from_others(r, previous, cpu);
+		empty = *previous;
 		*previous = *before;
 		previous->thread = thread;
 		empty.thread = THREAD_NONE;
@@ -120,6 +137,7 @@ void replay_switch_task(struct replay *r, struct lane *lane, const struct event 
 		cut_by(r, before, 0, FRAME_DIED);
 	if (before != next)
 		replay_finish_dead(r, before);
+	replay_take_from_others(r, next, cpu);
 	before->cpu = -1;
 	next->cpu = (int)cpu;
 	lane->stack = next;
