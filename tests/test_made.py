@@ -11,6 +11,7 @@ import pytest
 from guest import CHECK, UPTO, UPTO_ASAN, run, upto_json
 from made import KERNEL, make
 from test_readers import nested
+from test_robust import CHUNK_HEADER, EVENTS, ask, chunks_of, write
 
 STACK = 0xffffc90000003ff8
 
@@ -291,6 +292,23 @@ def test_min_duration():
     assert ask() == [10 * i for i in range(1, 11)]
     assert ask("--min-duration", "45ns") == [50, 60, 70, 80, 90, 100]
     assert ask("--min-duration", "100ns") == [100] and ask("-n", "3") == [10, 20, 30]
+
+
+def test_filtered_around_damage():
+    """What is chosen of a damaged trace is compared with all that can be had of it, not with the trace as it lies there."""
+    call = lambda at: [(f"event 0 call {at} 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), (f"event 0 return {at + 30} 0", STACK, 0, KERNEL + 0x20)]
+    # in chunks of their own, each long enough that it has bytes to flip
+    rounds = [[line for i in range(100) for line in call(1000 * k + 100 + 10 * i * 4)] + [f"event 0 clock {1000 * k + 5000} {1000 * k + 5000} 0 0 0"] for k in (0, 10, 20)]
+    path = make("damaged-part", boot(*rounds[0], "chunk 0", *rounds[1], "chunk 0", *rounds[2]))
+    data, chunks = chunks_of(path)
+    chunk = [c for c in chunks if c["type"] == EVENTS][1]
+    at = chunk["offset"] + CHUNK_HEADER.size + chunk["stored"] // 2
+    write(path, data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1:])
+    for options in ["--min-duration", "1ns"], ["--not", "second", "--min-duration", "1ns"]:
+        status, out, err = ask(UPTO_ASAN, "top", path, *options)
+        assert status == 0 and out and "is damaged" in err, (options, status, err)
+    status, _, err = ask(UPTO_ASAN, "thin", path, "-f", "-o", path + ".part", "--min-duration", "1ns")
+    assert status == 0 and "is damaged" in err, err
 
 
 INIT, IDLE = 0xffff888000001000, 0xffff888000002000

@@ -16,6 +16,7 @@
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
 #include "trace/append.h"
+#include "trace/damage.h"
 
 static bool has_filter(const struct thin_filter *f)
 {
@@ -65,24 +66,34 @@ static int compare(struct trace_arg *whole, struct trace_arg *folded, struct tra
 	return result;
 }
 
+/* The same trace for itself: what was taken out of the one that is open is taken out of that, too. */
+static int open_again(const struct reader *r, struct trace_arg *ret, struct error *err)
+{
+	if (open_trace(r->path, ret, err) < 0)
+		return -1;
+	if (r->n_damages)
+		damage_take_out(ret->reader);
+	return 0;
+}
+
 /*
  * What top is to show of a trace, though it is not in it: the sums of these two traces, with thunks shown, and folded.
  * Their functions have the same numbers.
  */
 struct whole {
-	const char *path, *folded_path;
+	const struct reader *shown, *folded;
 };
 
 /* Put these sums into the trace. Functions of the pairs have their numbers of the whole. */
 static int append_sums(const struct whole *whole, const char *path, struct left_pairs *pairs, struct error *err)
 {
-	const char *const paths[] = { whole->path, whole->folded_path, path };
+	const struct reader *const of[] = { whole->shown, whole->folded };
 	struct trace_arg traces[3];
 	struct buf sums = { 0 };
 	int n = 0, result = 0;
 
 	for (; n < 3 && result == 0; n += result == 0)
-		result = open_trace(paths[n], &traces[n], err);
+		result = n < 2 ? open_again(of[n], &traces[n], err) : open_trace(path, &traces[n], err);
 	if (result == 0)
 		result = compare(&traces[0], &traces[1], &traces[2], pairs, &sums, err);
 	if (result == 0)
@@ -173,7 +184,7 @@ static int append_sums_of_cut(const struct session *session, const struct thin_o
 	within.cut = &counts->cut;
 	if (open_spans(&all, session, &within, &ignored, err) < 0)
 		return -1;
-	result = append_sums(&(struct whole){ all.path, all.path }, path, pairs, err);
+	result = append_sums(&(struct whole){ all.trace.reader, all.trace.reader }, path, pairs, err);
 	part_close(&all);
 	return result;
 }
@@ -197,12 +208,12 @@ static int append_held(const char *path, const struct map *held, struct error *e
 }
 
 /* Those that the trace has already. */
-static int collect_held(const char *path, struct map *ret, struct error *err)
+static int collect_held(const struct reader *r, struct map *ret, struct error *err)
 {
 	struct trace_arg whole;
 	int result;
 
-	if (open_trace(path, &whole, err) < 0)
+	if (open_again(r, &whole, err) < 0)
 		return -1;
 	names_fold_thunks(&whole.names);
 	result = held_calls_collect(&whole.session, ret, err);
@@ -232,13 +243,13 @@ static int take_steps(struct steps *ret, const struct trace_arg *t, struct thin_
 		.threads.fd = -1,
 		.folded.fd = -1,
 		.from = &t->session,
-		.whole = { t->reader->path, t->reader->path },
+		.whole = { t->reader, t->reader },
 	};
 	if (has_filter(&o->filter) && has_spans(o)) {
 		if (open_spans(&ret->spans, ret->from, o, &ret->of_spans, err) < 0)
 			return -1;
 		ret->from = &ret->spans.trace.session;
-		ret->whole = (struct whole){ ret->spans.path, ret->spans.path };
+		ret->whole = (struct whole){ ret->spans.trace.reader, ret->spans.trace.reader };
 		o->start = o->stop = (struct thin_condition){ 0 };
 		o->before_ns = 0;
 	}
@@ -252,7 +263,7 @@ static int take_steps(struct steps *ret, const struct trace_arg *t, struct thin_
 		if (result < 0)
 			return -1;
 		ret->from = &ret->threads.trace.session;
-		ret->whole = (struct whole){ ret->threads.path, ret->folded.path };
+		ret->whole = (struct whole){ ret->threads.trace.reader, ret->folded.trace.reader };
 		o->filter.threads = NULL;
 	}
 	return 0;
@@ -327,7 +338,7 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	int result = 0;
 
 	if ((path || selected->tells_held) && reader_has(t->reader, CHUNK_HELD))
-		result = collect_held(t->reader->path, &held_before, err);
+		result = collect_held(t->reader, &held_before, err);
 	if (result == 0)
 		result = write_chosen(fd, selected, t, path, &held_before, ret, err);
 	map_free(&held_before);
