@@ -642,6 +642,17 @@ def test_conditions_of_programs():
         assert begins(name) == (1, True), (name, begins(name))
 
 
+def test_span_within_a_pause():
+    """Where nothing happens from its start to its stop, a span has nothing, and another one may come."""
+    ms = 10**6
+    trace = make("pause", boot("event 0 clock 100 100 0 0 0", "event 0 halt 200 200 0 0 0", f"event 0 resume 200 {10 * ms} 0 0 0",
+                               ("event 0 call 300 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), ("event 0 return 350 0", STACK, 0, KERNEL + 0x20), f"event 0 clock 400 {11 * ms} 0 0 0"))
+    part = trace + ".part"
+    for options, ran in (["--start", "3ms", "--stop", "5ms"], 0), (["--start", "3ms", "--stop", "10900us"], 150), (["--start", "3ms"], 200):
+        p = run(UPTO_ASAN, "thin", "-f", "-o", part, *options, trace)
+        assert b"did not happen" not in p.stdout + p.stderr and sum(own(part).values()) == ran, (options, own(part))
+
+
 def test_thinned_by_thread():
     """A trace of one thread's calls, and one of these again: what is left out, and of whom, is known."""
     trace = make("by-thread", program("event 0 clock 150 150 0 0 0", entry(200, READ, 0x401010), ("event 0 task-switch 300 300 0 0 0", INIT, IDLE),

@@ -113,12 +113,30 @@ static void end_span(struct choosing *c, uint64_t to, uint64_t ns, uint32_t func
 	s->stop_function = function;
 }
 
-/* Does it hold before the event? Goes on to the next time if so. */
-static bool next_hit(struct hits *h, uint64_t ns, bool clock)
+/* When it holds next, if that is before the event; else UINT64_MAX. */
+static uint64_t next_hit(const struct hits *h, uint64_t ns, bool clock)
 {
 	if (h->next == h->count || h->ns[h->next] > ns || (h->ns[h->next] == ns && h->clocked && !clock))
+		return UINT64_MAX;
+	return h->ns[h->next];
+}
+
+/* The next time before the event at which one of the conditions holds. False: there is none. */
+static bool look_at_next_time(struct choosing *c, uint64_t ns, bool clock)
+{
+	uint64_t start = next_hit(&c->starts, ns, clock), stop = next_hit(&c->stops, ns, clock);
+
+	if (start == UINT64_MAX && stop == UINT64_MAX)
 		return false;
-	h->next++;
+	if (stop <= start) {
+		c->stops.next++;
+		if (trigger_stop(&c->trigger))
+			end_span(c, c->event, ns, UINT32_MAX);
+	} else {
+		c->starts.next++;
+		if (trigger_start(&c->trigger))
+			begin_span(c, c->event, ns, UINT32_MAX);
+	}
 	return true;
 }
 
@@ -130,12 +148,8 @@ static void look_at_times(struct choosing *c, uint64_t ns, bool clock)
 	if (c->trigger.on && stop->relative && ns - c->t->spans[c->t->n_spans - 1].start_ns >= stop->ns &&
 	    trigger_stop(&c->trigger))
 		end_span(c, c->event, ns, UINT32_MAX);
-	while (next_hit(&c->stops, ns, clock))
-		if (trigger_stop(&c->trigger))
-			end_span(c, c->event, ns, UINT32_MAX);
-	while (next_hit(&c->starts, ns, clock))
-		if (trigger_start(&c->trigger))
-			begin_span(c, c->event, ns, UINT32_MAX);
+	while (look_at_next_time(c, ns, clock))
+		;
 }
 
 /* An entry or an exit: the event that it comes with is part of the span, be it the first or the last. */
