@@ -233,7 +233,7 @@ static void analyse_folded(const struct session *whole, uint64_t insns)
 	size_t count = names_count(whole->names);
 	uint8_t *marks = xcalloc(count, sizeof *marks);
 	struct spent spent[FOLD_KINDS] = { 0 };
-	struct fold fold = { .marks = marks, .spent = spent };
+	struct fold fold = { .marks = marks, .spent = spent, .span = SPAN_ALL };
 	struct session session = *whole;
 	struct function_total *totals;
 	struct functions sums;

@@ -748,6 +748,29 @@ def test_costs_with_more_folded():
         assert told == [rounds * 18] * 2, (options, told)
 
 
+def test_costs_of_a_part():
+    """Of a span or a vCPU, instruments cost what passed in them there, with the index and without."""
+    check, load = KERNEL + 0x2000, KERNEL + 0x3000
+    symbols = ((KERNEL, 0x100, "startup_64"), (KERNEL + 0x1000, 0x200, "second"), (check, 0x200, "kasan_check_range"), (load, 0x200, "__asan_load8"))
+    events, ms = [], 10**6
+    for k in range(40):
+        at = 10 * k * ms + 1000
+        for n in range(50):
+            events += [(f"event 0 call {at} 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), (f"event 0 call {at + 3} 0", STACK - 64, KERNEL + 0x1008, load),
+                       (f"event 0 call {at + 8} 0", STACK - 128, load + 8, check), (f"event 0 return {at + 19} 0", STACK - 128, 0, load + 8),
+                       (f"event 0 return {at + 21} 0", STACK - 64, 0, KERNEL + 0x1008), (f"event 0 return {at + 25} 0", STACK, 0, KERNEL + 0x20)]
+            at += 30
+        events += [f"event 0 clock {at} {at} 0 0 0", "chunk 0"]
+    end = 400 * ms
+    trace = make("costs-of-part", boot(*events, f"event 0 clock {end} {end} 0 0 0", symbols=symbols))
+    # the second span begins and ends at the edges of rounds, the last in the middle of a call
+    spans = ["--from", "95ms", "--to", "205ms"], ["--from", f"{100 * ms + 1000 + 30}ns", "--to", f"{100 * ms + 1000 + 90}ns"], ["--cpu", "0"], ["--to", f"{1000 + 3 + 9}ns"]
+    for options in [], ["--not", "second"]:
+        answers = by_index(trace, *([command, *span, *options] for span in spans for command in ("top", "tree", "first")))
+        costs = [a.get("instruments", {}).get("KASAN", {}).get("insns") for a in answers]
+        assert costs == [n for n in (11 * 50 * 18, 2 * 18, 40 * 50 * 18, 9) for _ in range(3)], (options, costs)
+
+
 def test_skipped_cases():
     """A case of KUnit's that was skipped without a call is told as a moment; the calls of others stay theirs."""
     runs = KERNEL + 0x1000

@@ -198,19 +198,36 @@ static inline void add_spent(struct spent *sum, const struct spent *spent)
 
 static bool is_asked(const struct folding *f, const struct stack *stack)
 {
-	return f->fold->spent && threads_is_chosen(f->shown.threads, stack->thread);
+	const struct fold *fold = f->fold;
+
+	return fold->spent && (fold->span.cpu < 0 || fold->span.cpu == stack->cpu) &&
+	       threads_is_chosen(f->shown.threads, stack->thread);
 }
 
-/* What passes in a folded call is what it cost. */
-static inline void add_cost(struct folding *f, const struct stack *stack, const struct spent *spent)
+/* What of that passed in the span, if it began and ended then. */
+static inline struct spent clip(const struct fold *fold, uint64_t from_ns, uint64_t to_ns, const struct spent *spent)
+{
+	if (__builtin_expect(from_ns >= fold->span.from_ns && to_ns < fold->span.to_ns, 1))
+		return *spent;
+	return (struct spent){
+		.insns = meter_clip(&fold->span, from_ns, to_ns, spent->insns),
+		.ns = meter_clip(&fold->span, from_ns, to_ns, spent->ns),
+	};
+}
+
+/* What passes in a folded call, which began and ended then, is what it cost. */
+static inline void add_cost(struct folding *f, const struct stack *stack, uint64_t from_ns, uint64_t to_ns,
+			    const struct spent *spent)
 {
 	unsigned kind = stack->depth ? stack->frames[stack->depth - 1].data >> KIND & KIND_MASK : 0;
+	struct spent cost;
 
 	if (!is_asked(f, stack))
 		return;
-	add_spent(&f->spent[0], spent);
+	cost = clip(f->fold, from_ns, to_ns, spent);
+	add_spent(&f->spent[0], &cost);
 	if (kind)
-		add_spent(&f->spent[kind], spent);
+		add_spent(&f->spent[kind], &cost);
 }
 
 /* Where only what is below some functions is asked for: does it run none of that? */
@@ -226,7 +243,7 @@ static void fold_spend(void *state, struct stacks *s, struct stack *stack, const
 
 	if (is_outside(f->fold, stack))
 		return;
-	add_cost(f, stack, spent);
+	add_cost(f, stack, s->ns - spent->ns - spent->halted_ns, s->ns, spent);
 	if (!f->visitor->spend)
 		return;
 	shown = &f->shown.list[stack - s->list];
@@ -387,25 +404,27 @@ static bool fold_takes(void *state, const struct stack *stack, struct shape *sha
 }
 
 /* What the folded calls in the phrase cost. */
-static void add_costs(struct folding *f, const struct stack *stack, const struct stacks_phrase *p)
+static void add_costs(struct folding *f, const struct stack *stack, uint64_t from_ns, const struct stacks_phrase *p)
 {
 	const struct frame *top = &stack->frames[stack->depth - 1];
-	struct spent rest = p->spent;
+	struct spent rest;
 
 	if (!is_asked(f, stack))
 		return;
-	add_spent(&f->spent[0], &p->spent);
+	rest = clip(f->fold, from_ns, from_ns + p->spent.ns, &p->spent);
+	add_spent(&f->spent[0], &rest);
 	for (uint16_t left = p->shape->costs; left; left &= (uint16_t)(left - 1)) {
 		const struct shape_frame *frame = &p->shape->frames[__builtin_ctz(left)];
+		uint64_t entered_ns = timebase_ns(p->timebase, p->insns + frame->entered);
+		uint64_t left_ns = timebase_ns(p->timebase, p->insns + frame->left);
 		struct spent cost = {
-			.insns = (uint64_t)frame->left - frame->entered,
-			.ns = timebase_ns(p->timebase, p->insns + frame->left) -
-			      timebase_ns(p->timebase, p->insns + frame->entered),
+			.insns = (uint64_t)frame->left - frame->entered, .ns = left_ns - entered_ns,
 		};
 
+		cost = clip(f->fold, entered_ns, left_ns, &cost);
 		add_spent(&f->spent[f->fold->marks[frame->function] >> FOLD_KIND & KIND_MASK], &cost);
-		rest.insns -= cost.insns;
-		rest.ns -= cost.ns;
+		rest.insns -= cost.insns < rest.insns ? cost.insns : rest.insns; /* parts of it are clipped each */
+		rest.ns -= cost.ns < rest.ns ? cost.ns : rest.ns;
 	}
 	/* an instrument that is folded for itself has what is left in it */
 	if (top->data & FOLDED && top->data >> KIND & KIND_MASK)
@@ -423,16 +442,16 @@ static void fold_phrase(void *state, struct stacks *s, struct stack *stack, cons
 		f->shown.ns = s->ns + p->spent.ns; /* it passed up to the phrase's end */
 		/* what is below the call is of its kind; what is not, and is folded for itself, has a kind each */
 		if (stack->frames[stack->depth - 1].data & ALL_BELOW)
-			add_cost(f, stack, &p->spent);
+			add_cost(f, stack, s->ns, s->ns + p->spent.ns, &p->spent);
 		else
-			add_costs(f, stack, p);
+			add_costs(f, stack, s->ns, p);
 		if (f->visitor->spend)
 			f->visitor->spend(f->state, &f->shown, shown, &p->spent);
 	} else {
 		struct stacks_phrase of_shown = *p;
 
 		of_shown.folded = p->shape->folded;
-		add_costs(f, stack, p);
+		add_costs(f, stack, s->ns, p);
 		f->visitor->phrase(f->state, &f->shown, shown, &of_shown);
 		shown->depth--;
 	}

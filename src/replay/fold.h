@@ -35,6 +35,7 @@ struct fold {
 	 * nobody asks
 	 */
 	struct spent *spent;
+	struct span span;       /* … only what passed in it */
 	const bool *below;      /* marks: only what is called in calls of these, and they themselves; NULL: anything */
 	bool no_interrupts, only_interrupts; /* interrupts, and what is called in them */
 	/* levels that are shown, from a system call, an interrupt, a thread's begin or a call of `below`; 0: all */

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "cli/args/function_arg.h"
+#include "cli/args/trace_arg.h"
 #include "cli/print/left_out_note.h"
 #include "replay/instruments.h"
 
@@ -30,13 +31,26 @@ static bool may_fold(const struct trace_arg *t)
 	return !left_out_calls(t) && !reader_has(t->reader, CHUNK_HELD);
 }
 
-static void fold_instruments(struct trace_arg *t)
+/* The part that is asked for, which the command has read already, and which alone has costs. */
+static struct span asked_span(const struct args *args)
+{
+	const struct command *c = args->command;
+	struct span span = SPAN_ALL;
+	struct error ignored;
+
+	if (command_has(c, "from") && command_has(c, "to") && command_has(c, "cpu"))
+		(void)span_arg(args, &span, &ignored);
+	return span;
+}
+
+static void fold_instruments(const struct args *args, struct trace_arg *t)
 {
 	if (!may_fold(t) || !mark_instruments(t))
 		return;
 	t->fold_spent = xcalloc(FOLD_KINDS, sizeof *t->fold_spent);
 	t->fold.marks = t->fold_marks;
 	t->fold.spent = t->fold_spent;
+	t->fold.span = asked_span(args);
 	t->session.fold = &t->fold;
 }
 
@@ -63,7 +77,7 @@ static int fold_named(const char *list, struct trace_arg *t, struct error *err)
 int instruments_arg(const struct args *args, struct trace_arg *t, struct error *err)
 {
 	if (!arg(args, "instruments"))
-		fold_instruments(t);
+		fold_instruments(args, t);
 	return arg(args, "fold") ? fold_named(arg(args, "fold"), t, err) : 0;
 }
 
