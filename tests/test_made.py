@@ -771,6 +771,32 @@ def test_costs_of_a_part():
         assert costs == [n for n in (11 * 50 * 18, 2 * 18, 40 * 50 * 18, 9) for _ in range(3)], (options, costs)
 
 
+def test_halted_at_the_end_of_a_span():
+    """A vCPU that is halted where a span ends is so up to there, also where calls are folded, and the event that ends it is not gone through."""
+    second = 10**9
+    trace = make("halted-at-end", boot("event 0 clock 100 100 0 0 0", f"event 0 halt 1000 {second * 12 // 10} 0 0 0", f"event 0 resume 1000 {5 * second} 0 0 0",
+                                       f"event 0 clock 2000 {6 * second} 0 0 0"))
+    for span, halted in (["--from", "1s", "--to", "2s"], "800 ms"), (["--from", "2s", "--to", "3s"], "1.00 s"), (["--from", "4s", "--to", "6s"], "1.00 s"):
+        told = [run(UPTO_ASAN, "top", *span, *options, trace).stdout.decode().splitlines()[0] for options in ([], ["--fold", "third"])]
+        assert f"halted {halted} more" in told[0] and told[1] == told[0], told
+
+
+def test_callers_behind_a_jump():
+    """Who called a function first is not who jumped on where, in events that have been gone through before, another event stood."""
+    second, third = KERNEL + 0x1000, KERNEL + 0x2000
+    names = [(KERNEL + 0x3000 + 0x100 * i, 0x100, f"f{i}") for i in range(60)]
+    events = [("event 0 call 100 0", STACK, KERNEL + 0x20, second), ("event 0 jump 110 0 0", second + 8, third), ("event 0 jump 120 0 0", third + 8, second + 0x10),
+              ("event 0 return 130 0", STACK, 0, KERNEL + 0x20), "event 0 clock 140 140 0 0 0", "chunk 0"]
+    for i, (at, _, _) in enumerate(names):
+        events += [(f"event 0 call {200 + 20 * i} 0", STACK, KERNEL + 0x20, at), (f"event 0 return {210 + 20 * i} 0", STACK, 0, KERNEL + 0x20)]
+        if i < 12:  # at each place in a batch, once
+            events += [f"event 0 clock {212 + 20 * i} {212 + 20 * i} 0 0 0"] * (i % 2)
+    trace = make("behind-a-jump", boot(*events, "event 0 clock 3000 3000 0 0 0", symbols=(
+        (KERNEL, 0x100, "startup_64"), (second, 0x200, "second"), (third, 0x1000, "third"), *names)))
+    folded = {r["function"]: r["caller"] for r in upto_json("first", "--json", "-n", "0", "--fold", "f59", trace, upto=UPTO_ASAN)["first"]}
+    assert all(folded[f"f{i}"] == "startup_64" for i in range(59)), folded
+
+
 def test_skipped_cases():
     """A case of KUnit's that was skipped without a call is told as a moment; the calls of others stay theirs."""
     runs = KERNEL + 0x1000

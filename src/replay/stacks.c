@@ -278,6 +278,18 @@ bool stacks_are_past(const struct stacks_run *run, uint64_t ns)
 	return true;
 }
 
+bool stacks_is_halted(const struct stacks_run *run, unsigned cpu, size_t *ret_stack, uint64_t *ret_since_ns)
+{
+	const struct replay *r = run->replay;
+	const struct lane *lane = &r->lanes[cpu];
+
+	if (!lane->meter.halted)
+		return false;
+	*ret_stack = (size_t)(lane->stack - r->stacks->list);
+	*ret_since_ns = lane->meter.ns;
+	return true;
+}
+
 void stacks_deinit(struct stacks *s)
 {
 	for (size_t i = 0; i < s->count; i++) {

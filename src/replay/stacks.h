@@ -237,6 +237,11 @@ const struct stack *stacks_running(const struct stacks *s, uint64_t task, unsign
 
 /* In a visitor's run(): is it known of each vCPU what it did up to that time? One that is halted does nothing. */
 bool stacks_are_past(const struct stacks_run *run, uint64_t ns);
+/*
+ * Likewise: is the vCPU halted? Then *ret_stack is the number of the stack that it runs, and what passed since
+ * *ret_since_ns has not been told yet.
+ */
+bool stacks_is_halted(const struct stacks_run *run, unsigned cpu, size_t *ret_stack, uint64_t *ret_since_ns);
 
 /* In visitor->due(): everything as it is before the next event. */
 void stacks_save(const struct stacks *s, struct buf *out);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "left_functions.h"
+#include "replay/fold.h"
 #include "replay/index.h"
 #include "replay/parts.h"
 #include "replay/shapes.h"
@@ -22,6 +23,12 @@ void shown_sums_add(struct functions *sum, const struct shown_sums *part)
 	functions_add(sum, &part->sums);
 }
 
+/* Has the event that is being replayed left a frame? Another one may have been where it is, in a batch before. */
+static bool is_left_by(const struct shown_sums *sums, const struct stacks *s)
+{
+	return sums->left_by == s->event && sums->left_ns == s->ns && sums->left_insns == s->insns;
+}
+
 /*
  * The function that control came from. A frame that was left by a jump is not there any more; what calls the lowest one
  * is not shown.
@@ -31,7 +38,7 @@ static uint32_t caller_of(const struct shown_sums *sums, const struct stacks *s,
 	const struct frame *lowest = &stack->frames[0];
 	uint64_t from = s->event->from;
 
-	if (sums->left_by == s->event)
+	if (is_left_by(sums, s))
 		return sums->left;
 	if (stack->depth > 1 || lowest->kind == FRAME_BASE || !from)
 		return stack->frames[stack->depth > 1 ? stack->depth - 2 : 0].function;
@@ -60,6 +67,8 @@ void shown_sums_leave(struct shown_sums *sums, const struct stacks *s, const str
 {
 	if (s->end == FRAME_JUMPED) {
 		sums->left_by = s->event;
+		sums->left_ns = s->ns;
+		sums->left_insns = s->insns;
 		sums->left = frame->function;
 	}
 }
@@ -168,6 +177,8 @@ static int of_all(const struct session *session, struct functions *ret, struct e
 struct in_span {
 	struct shown_sums sums;
 	const struct span *span;
+	unsigned vcpus;
+	bool below; /* what passes where nothing is shown is not asked for (fold.h) */
 };
 
 static bool is_within(const struct in_span *in, const struct stacks *s, const struct stack *stack)
@@ -198,13 +209,33 @@ static void spend_within(void *state, struct stacks *s, struct stack *stack, con
 		shown_sums_spend(&in->sums, s, stack, &clipped);
 }
 
+/* What halted vCPUs have waited up to the span's end: what ends that comes later. */
+static void add_halted(struct in_span *in, const struct stacks *s, const struct stacks_run *run)
+{
+	const struct span *span = in->span;
+	uint64_t since_ns;
+	size_t stack;
+
+	for (unsigned i = 0; i < in->vcpus; i++) {
+		struct spent spent = { 0 };
+
+		if ((span->cpu >= 0 && span->cpu != (int)i) || !stacks_is_halted(run, i, &stack, &since_ns) ||
+		    since_ns >= span->to_ns || (in->below && !s->list[stack].depth))
+			continue;
+		spent.halted_ns = span->to_ns - (since_ns > span->from_ns ? since_ns : span->from_ns);
+		shown_sums_spend(&in->sums, s, &s->list[stack], &spent);
+	}
+}
+
 /* Behind the span, the replay goes on for as long as some vCPU's time in it is not known. */
 static void run(void *state, struct stacks *s, const struct stacks_run *run)
 {
-	const struct in_span *in = state;
+	struct in_span *in = state;
 
-	if (run->events->ns >= in->span->to_ns && stacks_are_past(run, in->span->to_ns))
-		s->stop = true;
+	if (s->stop || run->events->ns < in->span->to_ns || !stacks_are_past(run, in->span->to_ns))
+		return;
+	add_halted(in, s, run);
+	s->stop = true;
 }
 
 static int of_span(const struct session *session, const struct span *span, struct functions *ret, struct error *err)
@@ -212,7 +243,9 @@ static int of_span(const struct session *session, const struct span *span, struc
 	static const struct stacks_visitor visitor = {
 		.enter = enter_within, .leave = leave, .spend = spend_within, .run = run,
 	};
-	struct in_span in = { .span = span };
+	struct in_span in = {
+		.span = span, .vcpus = reader_vcpus(session->reader), .below = session->fold->below,
+	};
 	struct checkpoint from;
 	struct stacks stacks;
 	bool begun = session->index && index_checkpoint(session->index, index_at(session->index, span->from_ns), &from);

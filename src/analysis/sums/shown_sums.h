@@ -12,7 +12,8 @@
 struct shown_sums {
 	struct functions sums;         /* in ns */
 	const struct event *left_by;   /* the event that left a frame last, by a jump, … */
-	uint32_t left;                 /* … and its function */
+	uint64_t left_insns, left_ns;  /* … when that was, … */
+	uint32_t left;                 /* … and the frame's function */
 };
 
 void shown_sums_init(struct shown_sums *s, const struct session *session);
