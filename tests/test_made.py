@@ -435,6 +435,23 @@ def test_task_on_two_vcpus():
     assert found == [(cpu, at, 10) for cpu, at in ((0, 300), (1, 400), (0, 600), (1, 800), (0, 900))], found
 
 
+def test_rows_of_idle_threads():
+    """Idle threads of vCPUs have one PID: what one of them calls is not within what another does meanwhile."""
+    begin = lambda cpu: [f"event {cpu} clock 10 10 0 0 0", (f"event {cpu} jump-indirect 11 0 0 0x100000", KERNEL), f"event {cpu} clock 20 20 0 0 0"]
+    switch = lambda cpu, at: (f"event {cpu} task-switch {at} {at} 0 0 0", IDLE + cpu * 0x1000, IDLE + cpu * 0x1000)
+    edge = lambda cpu, at, kind, target, ends=KERNEL + 0x20: [(f"event {cpu} {kind} {at} 0", STACK - 0x10000 * cpu, *((ends, target) if kind == "call" else (0, ends))),
+                                                              f"event {cpu} clock {at + 1} {at + 1} 0 0 0"]
+    second, third = KERNEL + 0x1000, KERNEL + 0x2000
+    for named in True, False:
+        trace = make(f"idle-rows-{named}", [
+            "meta vcpus 2", "meta kernel_ns 10", "meta kernel_insns 10", "end lost 0", "end late_arrivals 0", f"symbol {KERNEL} 256 startup_64",
+            f"symbol {second} 512 second", f"symbol {third} 512 third", *begin(0), *begin(1), *((switch(0, 50), switch(1, 60)) if named else ()), *edge(0, 100, "call", second),
+            *edge(1, 200, "call", third), *edge(1, 300, "return", third), *edge(0, 400, "return", second), "event 0 clock 500 500 0 0 0", "event 1 clock 500 500 0 0 0",
+            *(f"task 1 {cpu} 30 30 {IDLE + cpu * 0x1000} 0 0 0 0 swapper/{cpu}" for cpu in (0, 1) if named)])
+        rows = {c["function"]: (c["duration_ns"], c["local_ns"]) for c in upto_json("kd", "-c", "--json", trace, upto=UPTO_ASAN)["calls"] if c["function"] != "startup_64"}
+        assert rows == {"second": (300, 300), "third": (100, 100)}, (named, rows)
+
+
 def test_first_behind_a_gap():
     """Returns from calls of before a gap lead out of those that came later, also in a thread that runs again only long after the gap."""
     events = [("behind 0 1000 1000", KERNEL + 0x40, INIT), (f"event 0 gap 1000 1000 0 0 0 0 2 1 {KERNEL + 0x40}", INIT), *FAR_APART,

@@ -71,6 +71,8 @@ struct kfi_call {
 	uint32_t caller;      /* the same: as the log has it, which can be an address */
 	/* the function that it was called from; KFI_UNKNOWN: it is an address, of which kfi_log_sort() finds it */
 	uint32_t from;
+	/* its thread's number, from 1 on, of a recorded trace: idle threads have one PID; 0: pid tells */
+	uint32_t thread;
 	int32_t pid;          /* -1: an interrupt, of which the log does not say what it cut into */
 	uint16_t cpu;         /* logs do not have it: 0 */
 	/*

@@ -30,7 +30,7 @@ struct cpu {
 struct kd_nest {
 	const struct kfi_log *log;
 	struct kd_nest_user user;
-	struct map numbers;      /* PID → thread */
+	struct map numbers;      /* thread_key() → thread */
 	struct thread *threads;
 	size_t n_threads, threads_cap;
 	struct ending *endings;  /* a heap: what ends first comes first */
@@ -155,6 +155,11 @@ static void pop_ended(struct thread *t)
 		t->count--;
 }
 
+static uint64_t thread_key(const struct kfi_call *call)
+{
+	return call->thread ? (uint64_t)call->thread << 32 : (uint32_t)call->pid;
+}
+
 static uint32_t thread_number(struct kd_nest *nest, const struct kfi_call *call)
 {
 	long running = call->pid == -1 ? cpu_of(nest, call->cpu)->thread : NOBODY;
@@ -162,7 +167,7 @@ static uint32_t thread_number(struct kd_nest *nest, const struct kfi_call *call)
 
 	if (running != NOBODY)
 		return (uint32_t)running;
-	number = map_put(&nest->numbers, (uint32_t)call->pid, nest->n_threads);
+	number = map_put(&nest->numbers, thread_key(call), nest->n_threads);
 	if (*number == nest->n_threads) {
 		nest->threads = array_grow(nest->threads, nest->n_threads, &nest->threads_cap, sizeof *nest->threads);
 		nest->threads[nest->n_threads++] = (struct thread){ .cpu = call->cpu };

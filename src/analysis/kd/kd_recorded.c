@@ -153,7 +153,7 @@ static void add_row(struct recorded_run *st, const struct story_moment *m, struc
 {
 	const struct recorded_call *parent = c->parent ? &st->calls[c->parent] : NULL;
 	struct kfi_call row = {
-		.entry_ns = m->ns, .function = c->number - 1, .cpu = (uint16_t)m->cpu,
+		.entry_ns = m->ns, .function = c->number - 1, .cpu = (uint16_t)m->cpu, .thread = m->thread + 1,
 		.pid = m->stack->thread == THREAD_NONE ? 0 : m->stacks->threads->list[m->stack->thread].pid,
 		.no_exit = true, .interrupt = c->interrupt,
 	};
