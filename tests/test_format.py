@@ -17,7 +17,7 @@ from test_code import recording
 from test_robust import short_trace, write
 
 sys.path.insert(0, os.path.join(TOP, "fuzz"))
-from make_corpus import symbols, zstd  # noqa: E402
+from make_corpus import svarint, symbols, varint, zstd  # noqa: E402, F401
 
 SECONDS = "9"
 EVENTS_MAX = 200000  # compared, of a chunk

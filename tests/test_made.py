@@ -5,12 +5,15 @@ import json
 import os
 import random
 import re
+import struct
 
 import pytest
 
+from decoder import Cursor, unpack
 from guest import CHECK, UPTO, UPTO_ASAN, run, upto_json
 from made import KERNEL, make
 from test_readers import nested
+from test_format import svarint, varint, zstd
 from test_robust import CHUNK_HEADER, EVENTS, ask, chunks_of, write
 
 STACK = 0xffffc90000003ff8
@@ -390,6 +393,52 @@ def test_averages_are_of_what_returned():
     found = {f["function"].split()[0]: (f["total_insns"], f["average_ns"], f["longest_ns"]) for f in top["functions"]}
     assert found["returns"] == (20, 20, 20) and found["jumps"] == (10, None, None), found
     assert found["forks"][1:] == (None, None), found
+
+
+def with_cpu(checkpoint, cpu):
+    """A checkpoint, as an index's entry has it, of which the first stack is said to run on another vCPU."""
+    c = Cursor(checkpoint)
+    length, begin = c.varint(), c.at
+    for _ in range(7 + 3):  # counts; the lane's stack and meter
+        c.varint()
+    c.take(1)
+    for _ in range(2):
+        c.varint()
+    c.take(1)
+    if not c.varint():
+        return checkpoint
+    for _ in range(2):  # the stack's clocks
+        c.varint()
+    c.take(1)
+    c.varint()
+    assert checkpoint[c.at] == 0, "vCPU 0"
+    changed = checkpoint[begin:c.at] + svarint(cpu) + checkpoint[c.at + 1:begin + length]
+    return varint(len(changed)) + changed + checkpoint[begin + length:]
+
+
+def test_index_of_no_vcpu():
+    """A damaged index may have any number where it says which vCPU runs a stack."""
+    trace = make("no-vcpu", boot(("event 0 call 30 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), *FAR_APART,
+                                 ("event 0 call", LATE + 100, 0, STACK - 64, KERNEL + 0x1010, KERNEL + 0x2000),
+                                 ("event 0 return", LATE + 150, 0, STACK - 64, 0, KERNEL + 0x1010), f"event 0 clock {LATE + 200} {LATE + 200} 0 0 0"))
+    lines = ["top", "--fold", "startup_64", "--from", "350ms"], ["tree", "--not", "third", "--from", "350ms"], ["calls", "--function", "third"]
+    answers = by_index(trace, *lines)
+    with open(trace + ".index", "rb") as f:
+        data = f.read()
+    magic, version, stored, unpacked, crc, size, at = struct.unpack_from("<8sIIIIQQ", data)
+    for cpu in 1, 64, 1 << 20, 1 << 31, -2, -(1 << 30):
+        table, blobs, rows = Cursor(unpack(data[at:at + stored], unpacked)), b"", b""
+        n = table.varint()
+        for _ in range(n):
+            ns, offset, packed, length, functions = (table.varint() for _ in range(5))
+            blob = with_cpu(unpack(data[offset:offset + packed], length), cpu)
+            rows += varint(ns) + varint(40 + len(blobs)) + varint(len(zstd(blob))) + varint(len(blob)) + varint(functions)
+            rows += b"".join(varint(table.varint()) for _ in range(functions))
+            blobs += zstd(blob)
+        rows = varint(n) + rows
+        write(trace + ".index", struct.pack("<8sIIIIQQ", magic, version, len(zstd(rows)), len(rows), crc, size, 40 + len(blobs)) + blobs + zstd(rows))
+        assert [upto_json(*q, "--json", trace, upto=UPTO_ASAN) for q in lines] == answers, cpu
+    os.unlink(trace + ".index")
 
 
 def idle_first(*events):

@@ -157,6 +157,27 @@ static uint64_t restore_lane(struct cursor *in, struct lane *lane)
 	return stack;
 }
 
+/* False: another vCPU runs it already, and what this one would have in its place, too. */
+static bool run_stack(struct stacks *s, unsigned cpu, struct stack *stack)
+{
+	if (stack->cpu >= 0)
+		stack = &s->list[s->threads->count + cpu];
+	if (stack->cpu >= 0)
+		return false;
+	s->replay->lanes[cpu].stack = stack;
+	stack->cpu = (int)cpu;
+	return true;
+}
+
+/* Which vCPU runs it was told before: a damaged index may have any number there. */
+static int restore_running(const struct stacks *s, struct cursor *in, struct stack *stack)
+{
+	int cpu = stack->cpu, result = restore_stack(names_count(s->names), in, stack);
+
+	stack->cpu = cpu;
+	return result;
+}
+
 static int restore(struct stacks *s, struct cursor *in)
 {
 	struct unmatched *u = &s->unmatched;
@@ -166,17 +187,16 @@ static int restore(struct stacks *s, struct cursor *in)
 
 	for (size_t i = 0; i < COUNTS; i++)
 		*counts[i] = cursor_varint(in);
+	/* what a vCPU had before it had threads is blank, and not in the checkpoint, unless it still runs */
+	for (unsigned i = 0; i < s->replay->n_lanes; i++)
+		s->replay->lanes[i].stack->cpu = -1;
 	for (unsigned i = 0; i < s->replay->n_lanes; i++) {
 		number = restore_lane(in, &s->replay->lanes[i]);
-		if (in->bad || number >= s->count)
+		if (in->bad || number >= s->count || !run_stack(s, i, &s->list[number]))
 			return -1;
-		/* what the vCPU had before it had threads is blank, and not in the checkpoint, unless it still runs */
-		s->replay->lanes[i].stack->cpu = -1;
-		s->replay->lanes[i].stack = &s->list[number];
-		s->replay->lanes[i].stack->cpu = (int)i;
 	}
 	while ((number = cursor_varint(in)))
-		if (number > s->count || restore_stack(names_count(s->names), in, &s->list[number - 1]) < 0)
+		if (number > s->count || restore_running(s, in, &s->list[number - 1]) < 0)
 			return -1;
 	return in->bad ? -1 : 0;
 }
