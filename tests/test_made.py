@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import resource
 import struct
 
 import pytest
@@ -393,6 +394,17 @@ def test_averages_are_of_what_returned():
     found = {f["function"].split()[0]: (f["total_insns"], f["average_ns"], f["longest_ns"]) for f in top["functions"]}
     assert found["returns"] == (20, 20, 20) and found["jumps"] == (10, None, None), found
     assert found["forks"][1:] == (None, None), found
+
+
+def test_index_of_many_chunks():
+    """An index takes as long as the trace has chunks, and not as that many times that many."""
+    trace = make("many-chunks", boot(*(line for i in range(1, 60001) for line in ("chunk 0", f"event 0 clock {i * 1000000} {i * 1000000} 0 0 0"))))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    run(os.path.join(CHECK, "tests/make_index"), trace)
+    took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    assert took < 4, took  # some tenths of a second, or 19 seconds
+    os.unlink(trace)
+    os.unlink(trace + ".index")
 
 
 def with_cpu(checkpoint, cpu):

@@ -198,12 +198,13 @@ static struct moment *all_moments(const struct reader *r, size_t *ret_n)
 /* Drop moments that are near each other. Of two, the begin of a unit is kept, or else the first. */
 static uint64_t *choose_times(const struct reader *r, size_t *ret_n)
 {
+	uint64_t spacing = SPACING_NS / (1 + reader_vcpus(r));
 	size_t n, kept = 0;
 	struct moment *list = all_moments(r, &n);
 	uint64_t *times = xcalloc(n, sizeof *times);
 
 	for (size_t i = 0; i < n && kept < ENTRIES_MAX; i++) {
-		if (!kept || list[i].ns - list[kept - 1].ns >= SPACING_NS / (1 + reader_vcpus(r)))
+		if (!kept || list[i].ns - list[kept - 1].ns >= spacing)
 			list[kept++] = list[i];
 		else if (list[i].unit && kept > 1 && !list[kept - 1].unit)
 			list[kept - 1] = list[i];

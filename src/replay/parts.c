@@ -2,6 +2,7 @@
 #include "parts.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 
@@ -20,6 +21,12 @@ struct part {
 	struct error err;
 };
 
+/* Where a chunk of events begins. */
+struct chunk_begin {
+	uint64_t ns, events;
+	bool unit;                /* … and a unit of its vCPU's chunks */
+};
+
 struct parts_crew {
 	const struct session *session;
 	struct parts_member *members;
@@ -28,6 +35,12 @@ struct parts_crew {
 	struct stacks_visitor together;
 	struct span span;
 	size_t n;                 /* how many parts there should be */
+	struct chunk_begin *begins; /* of all chunks of events, in the order of time */
+	size_t n_begins;
+	uint64_t all_events;
+	/* while the index is made: so many chunks have begun, with all these events */
+	size_t begun;
+	uint64_t begun_events;
 	struct part parts[PARTS_MAX];
 	size_t count;             /* how many are begun */
 	pthread_mutex_t lock;     /* for what follows */
@@ -135,18 +148,60 @@ static size_t entry_at(const struct parts_crew *crew, const struct index *index,
 	return low < index->count ? low : index->count - 1;
 }
 
+static int by_time(const void *va, const void *vb)
+{
+	const struct chunk_begin *a = va, *b = vb;
+
+	return a->ns < b->ns ? -1 : a->ns > b->ns;
+}
+
+/* So that nobody goes through all chunks for each entry of the index. */
+static void find_begins(struct parts_crew *crew)
+{
+	const struct reader *r = crew->session->reader;
+
+	crew->begins = xcalloc(r->n_chunks, sizeof *crew->begins);
+	for (size_t i = 0; i < r->n_chunks; i++) {
+		const struct chunk_header *h = &r->chunks[i].header;
+
+		if (h->type != CHUNK_EVENTS)
+			continue;
+		crew->begins[crew->n_begins++] = (struct chunk_begin){
+			.ns = h->first_ns, .events = h->events, .unit = !(h->flags & CHUNK_CONTINUES),
+		};
+		crew->all_events += h->events;
+	}
+	if (crew->n_begins)
+		qsort(crew->begins, crew->n_begins, sizeof *crew->begins, by_time);
+}
+
+/* The first chunk that begins at that time or later. */
+static size_t find_begin(const struct parts_crew *crew, uint64_t ns)
+{
+	size_t low = 0, high = crew->n_begins;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (crew->begins[middle].ns < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /*
  * Does a unit of a vCPU's chunks begin there, behind the last clock before? Then nothing of this vCPU before it has to
  * be decoded.
  */
-static bool begins_unit(const struct reader *r, uint64_t ns)
+static bool begins_unit(const struct parts_crew *crew, uint64_t ns)
 {
-	for (size_t i = 0; i < r->n_chunks; i++) {
-		const struct chunk_header *h = &r->chunks[i].header;
-
-		if (h->type == CHUNK_EVENTS && h->first_ns + 1 == ns && !(h->flags & CHUNK_CONTINUES))
+	if (!ns)
+		return false;
+	for (size_t i = find_begin(crew, ns - 1); i < crew->n_begins && crew->begins[i].ns + 1 == ns; i++)
+		if (crew->begins[i].unit)
 			return true;
-	}
 	return false;
 }
 
@@ -156,14 +211,13 @@ static bool begins_unit(const struct reader *r, uint64_t ns)
  */
 static size_t choose_entry(const struct parts_crew *crew, const struct index *index, size_t part)
 {
-	const struct reader *r = crew->session->reader;
 	size_t entry = entry_at(crew, index, part);
 	size_t near = entry - entry_at(crew, index, part - 1);
 
 	for (size_t i = 0; i <= near / 2; i++) {
-		if (entry + i < index->count && begins_unit(r, index->entries[entry + i].ns))
+		if (entry + i < index->count && begins_unit(crew, index->entries[entry + i].ns))
 			return entry + i;
-		if (begins_unit(r, index->entries[entry - i].ns))
+		if (begins_unit(crew, index->entries[entry - i].ns))
 			return entry - i;
 	}
 	return 0;
@@ -183,14 +237,16 @@ static void split(struct parts_crew *crew, struct index *index)
 	}
 }
 
-/* Begin parts while the index is made. */
+/* Begin parts while the index is made, whose entries come in the order of time. */
 static void split_at(void *context, const struct checkpoint *at)
 {
 	struct parts_crew *crew = context;
-	const struct reader *r = crew->session->reader;
 
-	if (crew->count < PARTS_MAX && begins_unit(r, at->ns) &&
-	    reader_events_before(r, at->ns) >= reader_events_before(r, UINT64_MAX) / crew->n * crew->count)
+	/* about so many events are before it: all vCPUs' chunks that have begun */
+	for (; crew->begun < crew->n_begins && crew->begins[crew->begun].ns < at->ns; crew->begun++)
+		crew->begun_events += crew->begins[crew->begun].events;
+	if (crew->count < PARTS_MAX && crew->begun_events >= crew->all_events / crew->n * crew->count &&
+	    begins_unit(crew, at->ns))
 		begin_part(crew, at);
 }
 
@@ -261,6 +317,8 @@ int parts_replay(const struct session *session, bool make, const struct span *sp
 	for (size_t i = 0; i < n; i++)
 		crew.visitors[i] = &members[i].analysis.visitor;
 	crew.together = together_visitor(crew.visitors, n);
+	if (session->index || make)
+		find_begins(&crew);
 	replay_all(&crew, session->index, make, n_threads);
 	give_states(&crew);
 	for (size_t i = 0; i < crew.count; i++) {
@@ -272,5 +330,6 @@ int parts_replay(const struct session *session, bool make, const struct span *sp
 		}
 		buf_free(&p->data);
 	}
+	free(crew.begins);
 	return result;
 }
