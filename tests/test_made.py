@@ -222,6 +222,22 @@ def test_interrupt_in_a_thunk():
     run(UPTO_ASAN, "check", trace)
 
 
+def test_depth_without_thunks():
+    """A level is one of calls that are shown: what a thunk leads to is called by who called the thunk, whether that is written or only folded."""
+    second, third, thunk = KERNEL + 0x1000, KERNEL + 0x2000, KERNEL + 0x3000
+    trace = make("thunk-levels", boot(
+        ("event 0 call 100 0", STACK, KERNEL + 0x20, thunk), ("event 0 jump-indirect 110 0 0", thunk + 8, second),
+        ("event 0 call 120 0", STACK - 64, second + 8, thunk), ("event 0 jump-indirect 130 0 0", thunk + 8, third), ("event 0 return 150 0", STACK - 64, 0, second + 8),
+        ("event 0 return 200 0", STACK, 0, KERNEL + 0x20), "event 0 clock 300 300 0 0 0",
+        symbols=((KERNEL, 0x100, "startup_64"), (second, 0x200, "second"), (third, 0x1000, "third"), (thunk, 0x100, "__x86_indirect_thunk_rax"))))
+    part = trace + ".part"
+    for n, want in (1, {"startup_64"}), (2, {"startup_64", "second"}), (3, {"startup_64", "second", "third"}):
+        run(UPTO_ASAN, "thin", "-f", "-o", part, "--depth", str(n), trace)
+        folded = {f["function"] for f in upto_json("top", "--depth", str(n), "--json", trace, upto=UPTO_ASAN)["functions"]} - {"[unknown]"}
+        again = {f["function"] for f in upto_json("tree", "--json", "--min", "0", part, upto=UPTO_ASAN)["tree"]} - {"[unknown]"}
+        assert folded == again == want, (n, folded, again)
+
+
 def test_instruments():
     """What only watches the code is part of who called it, with all that it calls, and what each kind cost is told; those in another's are that one's."""
     work, kasan, lockdep, lists, helper = (KERNEL + 0x1000 * i for i in range(1, 6))

@@ -154,11 +154,17 @@ def is_below(call, name):
     return any(c.name == name for c in call.line())
 
 
+def is_thunk(call):
+    return is_kernel(call) and re.match(r"(__pi_)?(__x86_(indirect|return)_|__SCT__|__fentry__$|entry_untrain_ret$|\w+_(untrain_ret|safe_ret|return_thunk)$)", call.name)
+
+
 def depth(call, below=None):
-    """Levels from the innermost call that begins something."""
-    for n, c in enumerate(call.line(), 1):
+    """Levels from the innermost call that begins something. Thunks are none."""
+    n = 1
+    for c in call.line():
         if not c.parent or (c.name == below if below else c.step["kind"] in ("interrupt", "syscall", "signal")):
             return n
+        n += not is_thunk(c)
 
 
 def is_kernel(call):

@@ -237,15 +237,16 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 /* Levels from the innermost frame that begins something. */
 static uint64_t depth_of(const struct thinning *t, const struct stack *stack, size_t i)
 {
-	const bool *below = t->options->filter.below;
+	const bool *below = t->options->filter.below, *no_levels = t->options->no_levels;
 	uint64_t depth = 1;
 
-	for (; i; i--, depth++) {
-		enum frame_kind kind = stack->frames[i].kind;
+	for (; i; i--) {
+		const struct frame *f = &stack->frames[i];
 
-		if (below ? below[stack->frames[i].function]
-			  : kind == FRAME_INTERRUPT || kind == FRAME_SYSCALL || kind == FRAME_SIGNAL)
+		if (below ? below[f->function]
+			  : f->kind == FRAME_INTERRUPT || f->kind == FRAME_SYSCALL || f->kind == FRAME_SIGNAL)
 			break;
+		depth += !no_levels || !no_levels[f->function];
 	}
 	return depth;
 }

@@ -49,6 +49,8 @@ struct thin_options {
 	bool keep_last;         /* of these the last, not the first */
 	const struct thin_cut *cut; /* only what is within it; NULL: all */
 	struct thin_filter filter;
+	/* marks: functions whose calls are no levels of filter.depth, since readers fold them; NULL: all are */
+	const bool *no_levels;
 	/* marks: functions that are folded into their callers where top shows what remains; NULL: none */
 	const bool *thunks;
 	/* gets what is left out, of which the caller makes sums; NULL: top shows only what remains */

@@ -383,6 +383,9 @@ int select_arg(const struct args *args, const struct session *session, struct se
 	    list_arg(args, "below", session->names, ret, &o->filter.below, err) < 0 ||
 	    code_arg(args, session->names, ret, err) < 0)
 		return -1;
+	/* as where the calls of a trace are folded, of which thunks are none */
+	if (o->filter.depth && !arg_if_any(args, "thunks"))
+		o->no_levels = ret->marks[ret->n_marks++] = names_thunks(session->names);
 	return threads_arg(args, session->threads, ret, err);
 }
 
