@@ -155,7 +155,10 @@ def test_with_all_below():
     at = next(c["start_ns"] + c["duration_ns"] // 2 for c in upto_json("calls", "--json", "-F", "handle_mm_fault", trace)["calls"] if c["duration_ns"])
     [running] = [s for s in upto_json("stack", "--json", "--at", f"{at}ns", *fold, trace)["stacks"] if s["cpu"] is not None]
     assert not [f for f in running["frames"] if f["function"].startswith("handle_mm_fault")] and len(running["frames"]) > 2, running
-    for command in ("top",), ("tree",), ("first",), ("calls",), ("stack",), ("log", "--stack"), ("why",), ("waits",), ("timeline",), ("latency",):
+    exported = [run(UPTO, "export", "--to", "folded", *options, trace).stdout.decode().splitlines() for options in ([], fold)]
+    assert len({sum(int(line.rpartition(" ")[2]) for line in lines) for lines in exported}) == 1
+    assert [any(";ksys_read;" in line for line in lines) for lines in exported] == [True, False]
+    for command in ("top",), ("tree",), ("first",), ("calls",), ("stack",), ("log", "--stack"), ("why",), ("waits",), ("timeline",), ("latency",), ("export", "--to", "folded"):
         p = run(UPTO_ASAN, *command, "--fold", "nosuch", trace, check=False)
         assert p.returncode == 1 and p.stderr.decode().startswith("upto: --fold: no function nosuch in the trace"), (command, p)
     assert run(UPTO_ASAN, "top", "--fold", "vfs_read", "--min-duration", "10us", trace, check=False).returncode == 1

@@ -10,7 +10,7 @@ from test_code import recording
 from test_thin import base, events
 
 # held elsewhere: what depends on a terminal, on files beside the trace, or is the same for all commands
-ELSEWHERE = {"--instruments", "--boot", "--help", "--wide", "--debug", "--sysroot", "--follow", "--args", "--no-events"}
+ELSEWHERE = {"--instruments", "--fold", "--boot", "--help", "--wide", "--debug", "--sysroot", "--follow", "--args", "--no-events"}
 TABLE = {"--json": [], "--lines": ["3"], "--exact": []}
 SPAN = {"--from": ["LATE"], "--to": ["LATE"], "--cpu": ["1"]}
 FAULT = "handle_mm_fault"
@@ -66,7 +66,7 @@ OPTIONS = {
               "--all-threads": (["--function", "do_wait"], []), "--log": (["--min-duration", "1ms"], []),
               "--no-interrupts": (["--function", "kernel_init_freeable", "--min-duration", "10us"], []), "--lines": (EXITS, ["1"]), "--json": (EXITS, []), "--exact": (EXITS, []),
               "--thunks": (EXITS, []), "--from": (EXITS, ["LATE"]), "--to": (EXITS, ["LATE"]), "--cpu": (EXITS, ["1"])},
-    "stack": {"--at": ["LATE"], "--deepest": [], "--pid": ["2"], "--running": (["--at", "LATE"], []), "--json": []},  # --thunks: thunks.asked
+    "stack": {"--at": ["LATE"], "--deepest": [], "--pid": ["2"], "--comm": ["kthreadd"], "--running": (["--at", "LATE"], []), "--json": []},  # --thunks: thunks.asked
     "dump": {opt: (["--kind", "syscall,interrupt,jump-indirect"], args) for opt, args in
              {**SPAN, "--json": [], "--lines": ["3"], "--kind": ["halt"]}.items()} | {"--function": (["--from", "LATE", "--lines", "20000"], ["vfs_*"])},
     "info": {"--json": [], "--exact": [], "--digest": []},

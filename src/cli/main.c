@@ -157,9 +157,12 @@ static int man(const char *name)
 
 static int run_once(struct args *args, struct error *err)
 {
+	int r;
+
 	if (args->command->prepare && args->command->prepare(args, err) < 0)
 		return EXIT_USAGE;
-	return moments_resolve(args, err) < 0 ? EXIT_FAILED : args->command->run(args, err);
+	r = moments_resolve(args, err);
+	return r == EXIT_OK ? args->command->run(args, err) : r;
 }
 
 /*

@@ -131,6 +131,7 @@ static void set_ns(struct args *args, unsigned i, uint64_t ns)
 	args->values[i] = args->joined[i] = xasprintf("%" PRIu64 "ns", ns);
 }
 
+/* Returns an exit status. */
 static int resolve(struct args *args, unsigned i, const struct span *boot, struct error *err)
 {
 	const struct option *o = &args->command->options[i];
@@ -139,23 +140,23 @@ static int resolve(struct args *args, unsigned i, const struct span *boot, struc
 	int result;
 
 	if (open_trace(args->operands[0], &t, err) < 0)
-		return -1;
+		return EXIT_FAILED;
 	if (args->tolerant || args->command->reads_all)
 		damage_take_out(t.reader);
 	if (check_word(&t, o->name, args->values[i], err) < 0) {
 		trace_arg_close(&t);
-		return -1;
+		return EXIT_USAGE;
 	}
 	t.reader->progress = terminal_progress;
 	result = moment_find(&t, boot, o->name, args->values[i], &ns, err);
 	terminal_end_progress();
 	trace_arg_close(&t);
 	if (result < 0)
-		return -1;
+		return EXIT_FAILED;
 	/* what stands on a stack at a moment is what the event has left there that happens then */
 	ns += !strcmp(o->name, "at") && strcmp(args->values[i], "end") != 0;
 	set_ns(args, i, ns);
-	return 0;
+	return EXIT_OK;
 }
 
 int boot_arg(const struct args *args, const struct reader *r, struct span *ret, struct error *err)
@@ -225,18 +226,20 @@ int moments_resolve(struct args *args, struct error *err)
 	static const char *const names[] = { "at", "from", "to", "until" };
 	const struct option *options = args->command->options;
 	struct span boot;
+	int r;
 
 	if (read_boot(args, &boot, err) < 0)
-		return -1;
+		return EXIT_FAILED;
 	for (unsigned i = 0; options[i].name; i++)
 		for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
 			if (strcmp(options[i].name, names[k]) || !options[i].arg || strcmp(options[i].arg, "TIME") ||
 			    !args->n_operands)
 				continue;
-			if (args->values[i] && is_moment(args->values[i]) && resolve(args, i, &boot, err) < 0)
-				return -1;
+			r = args->values[i] && is_moment(args->values[i]) ? resolve(args, i, &boot, err) : EXIT_OK;
+			if (r != EXIT_OK)
+				return r;
 			if (arg_if_any(args, "boot") && keep_in_boot(args, i, &boot, err) < 0)
-				return -1;
+				return EXIT_FAILED;
 		}
-	return 0;
+	return EXIT_OK;
 }

@@ -28,8 +28,8 @@ int moment_find(const struct trace_arg *t, const struct span *boot, const char *
 
 /*
  * Where --at, --from or --to is no time but such a moment, put the time in its place. The trace is the first operand.
- * With --boot moments are that boot's, and times that are not given, or reach out of it, its begin and end. -1 with a
- * message: it is no moment, or the trace does not have it, or it is not of that boot.
+ * With --boot moments are that boot's, and times that are not given, or reach out of it, its begin and end. Returns an
+ * exit status, with a message: it is no moment (EXIT_USAGE), or the trace does not have it, or it is not of that boot.
  */
 int moments_resolve(struct args *args, struct error *err);
 

@@ -192,6 +192,8 @@ static int export(const struct args *args, struct job *job, struct error *err)
 
 	trace_choose_clock(&job->trace, &job->options.by_ns);
 	names_fold_thunks(&job->trace.names);
+	if (instruments_arg(args, &job->trace, err) < 0)
+		return -1;
 	trace_arg_open_index(&job->trace);
 	job->options.make_index = is_worth_index(&job->trace);
 	job->options.title = args->operands[0];
@@ -281,6 +283,7 @@ static const struct option options[] = {
 	SELECT_PID,
 	SELECT_COMM,
 	SELECT_CODE,
+	INSTRUMENTS_OPTION,
 	HELP_OPTION,
 	{ 0 },
 };

@@ -377,7 +377,7 @@ static const struct option options[] = {
 	{ 0, "min-duration", "TIME", "only calls that took so long: 500us; all else costs little then" },
 	{ 0, "pid", "PID", "only that process, all its threads, and what they start" },
 	{ 0, "start", "COND", "record from there on: entry:FUNCTION, exit:FUNCTION, time:TIME" },
-	{ 0, "stop", "COND", "only up to there: likewise; without a command, that is the end, but for exit:FUNCTION, which is found when it is written" },
+	{ 0, "stop", "COND", "only up to there: likewise; without a command, the end (exit:FUNCTION is found as it is written)" },
 	{ 0, "before", "TIME", "only so long before the end: the buffers forget what is older" },
 	{ 0, "kfi", "FILE", "a run as KFI's configurations describe it: triggers, filter mintime and funclist, logentries" },
 	{ 0, "buffer", "KIB", "of each CPU (default: 16384)" },
