@@ -630,9 +630,21 @@ static void begin(void)
 	shared.armed = writer.runs && !shared.waits;
 }
 
+/*
+ * A handler of a signal that came into a hook may fork. There the hook goes on in the child, too, and writes to what it
+ * has found: to memory that is nobody's, and has room.
+ */
+static void leave_to_nobody(struct calls_ring *r)
+{
+	if (mmap(r, ring_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+		 0) == r)
+		r->limit = UINT64_MAX;
+}
+
 /* A child has its parent's memory, but nothing of its own was recorded yet: it gets a file of its own. */
 static void in_child(void)
 {
+	const struct calls_ring *own = pthread_getspecific(writer.key);
 	int armed = shared.armed, error = errno;
 
 	modules_go_on();
@@ -640,7 +652,9 @@ static void in_child(void)
 	steering_forget();
 	pthread_setspecific(writer.key, NULL);
 	for (uint32_t i = 0; i < writer.n_rings && i < RINGS_MAX; i++) {
-		if (writer.rings[i])
+		if (writer.rings[i] && writer.rings[i] == own)
+			leave_to_nobody(writer.rings[i]);
+		else if (writer.rings[i])
 			munmap(writer.rings[i], ring_bytes());
 		if (writer.kept[i].stacks)
 			munmap(writer.kept[i].stacks, DEPTH_MAX * sizeof *writer.kept[i].stacks);

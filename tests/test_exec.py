@@ -515,6 +515,16 @@ def test_many_forks(tmp_path):
     assert len(made) == 201 and not [f for f in made if f.endswith(".ring")], len(made)
 
 
+def test_forks_within(tmp_path):
+    """A handler that forks when it has come into what records: the child goes on there, and is recorded from there on."""
+    os.makedirs(tmp_path / "calls")
+    env = {**os.environ, "LD_PRELOAD": os.path.join(RELEASE, "libupto/libupto.so"), "UPTO_OUT": "calls/"}
+    run(program("nasty"), "forks-within", cwd=tmp_path, env=env, timeout=120)
+    made = sorted(os.listdir(tmp_path / "calls"))
+    assert len(made) == 301 and not [f for f in made if f.endswith(".ring")], len(made)
+    assert all(calls_of(tmp_path / "calls" / f)["branch"] >= 1 for f in made[:20])
+
+
 @pytest.mark.parametrize("how", ["close", "over", "gone"])
 def test_closed(how, tmp_path):
     """A program that closes all descriptors, or puts its own in their place: its files are its own, and what is recorded goes on if it can."""

@@ -177,6 +177,31 @@ static void ended_within(void)
 		branch(3);
 }
 
+/* A handler forks, and the child goes on where that came. */
+static volatile int in_child_, forked;
+__attribute__((no_instrument_function)) static void on_fork(int sig)
+{
+	int status = 1;
+	pid_t child;
+
+	(void)sig;
+	if (in_child_ || forked >= 300)
+		return;
+	child = fork();
+	in_child_ = !child;
+	if (child && (waitpid(child, &status, 0) != child || status))
+		_exit(9);
+	forked += child != 0;
+}
+
+static void forks_within(void)
+{
+	leap_timer(SIGALRM, on_fork, 100000);
+	while (forked < 300 && !in_child_)
+		branch(1);
+	branch(2);
+}
+
 static void plugins(void)
 {
 	for (int i = 0; i < 20; i++) {
@@ -280,6 +305,8 @@ int main(int argc, char **argv)
 		ended(300);
 	else if (!strcmp(mode, "ended-within"))
 		ended_within();
+	else if (!strcmp(mode, "forks-within"))
+		forks_within();
 	else if (!strcmp(mode, "plugins"))
 		plugins();
 	else if (!strcmp(mode, "contexts"))
