@@ -85,6 +85,9 @@ def test_asked():
     one, other = (run(UPTO_ASAN, "export", *words, tiny()).stdout for words in (["--to", "ftrace", "--to", "1s"], ["--to", "1s", "--to", "ftrace"]))
     assert one == other == run(UPTO_ASAN, "export", "--to", "ftrace", "--until", "1s", tiny()).stdout and one
     fails(2, r"--clock: not with --to csv", "export", "--to", "csv", "--clock", "ns", "x.upto")
+    # "-" is standard output, and no file of that name
+    assert run(UPTO_ASAN, "export", "--to", "folded", "-o", "-", tiny()).stdout == run(UPTO_ASAN, "export", "--to", "folded", tiny()).stdout
+    fails(2, r"--to ctf: it is a folder, so -o must say where", "export", "--to", "ctf", "-o", "-", tiny())
 
 
 def test_full_disk():

@@ -92,7 +92,7 @@ def compare(text):
     assert set(functions) - set(sums) <= {OUTSIDE}
     for name, s in sums.items():
         f = functions[name]
-        assert (f["calls"], f["self_ns"], f["total_ns"], f["longest_ns"]) == (s.count, s.local * 1000, totals[name], longest[name]), (name, f)
+        assert (f["calls"], f["self_ns"], f["total_ns"], f["longest_ns"]) == (s.count, s.local * 1000, totals[name], longest[name]), (name, f, s.count, s.local * 1000, totals[name], longest[name])
         assert f["self_insns"] is None and f["total_insns"] is None
     got = paths(trace.json("tree")["tree"])
     assert {p: v for p, v in got.items() if p != (OUTSIDE,)} == {p: tuple(v) for p, v in tree.items()}

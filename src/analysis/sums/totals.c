@@ -29,6 +29,7 @@ struct totals_run {
 	bool *begun;
 	struct function_total *totals;
 	struct function_total *ignored; /* of threads that the trace is not of; NULL: there are none */
+	bool counts_insns;           /* the trace has instructions */
 };
 
 struct setting {
@@ -109,10 +110,13 @@ static inline bool has_ended(const struct stacks *s)
 	return s->end == FRAME_RETURNED || s->end == FRAME_JUMPED;
 }
 
-/* A new task's stack begins with copies of its parent's frames. No event enters those: nothing had run on it yet. */
-static inline bool was_there(const struct frame *frame)
+/*
+ * A new task's stack begins with copies of its parent's frames. No event enters those: no instruction had run on it
+ * yet. What was imported has no instructions, and no such copies.
+ */
+static inline bool was_there(const struct totals_run *st, const struct frame *frame)
 {
-	return !frame->insns && !frame->ns;
+	return st->counts_insns && !frame->insns && !frame->ns;
 }
 
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
@@ -125,7 +129,7 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 		shown_sums_leave(st->shown, s, frame);
 	p->counters[frame->function % COUNTERS]--;
 	add_time(t, p, stack, frame);
-	add_call(t, stack->ns - frame->ns, frame->at_start && has_ended(s) && !was_there(frame));
+	add_call(t, stack->ns - frame->ns, frame->at_start && has_ended(s) && !was_there(st, frame));
 }
 
 /*
@@ -275,6 +279,7 @@ static void *begin(void *setting, void *before, size_t part)
 	}
 	st = xcalloc(1, sizeof *st);
 	st->sums = function_sums_new(c->session, c->ticks_shift);
+	st->counts_insns = !reader_lacks(c->session->reader, "instructions");
 	if (c->session->fold) {
 		st->shown = xmalloc(sizeof *st->shown);
 		shown_sums_init(st->shown, c->session);

@@ -60,6 +60,14 @@ static int no_such_format(const char *name, struct error *err)
 	return EXIT_USAGE;
 }
 
+/* "-" is standard output, as where none is named: NULL. */
+static const char *output_path(const struct args *args)
+{
+	const char *path = arg(args, "output");
+
+	return path && strcmp(path, "-") ? path : NULL;
+}
+
 /* What is asked of a format must be what it has. */
 static int check(const struct args *args, const struct exporter *e, struct error *err)
 {
@@ -77,7 +85,7 @@ static int check(const struct args *args, const struct exporter *e, struct error
 			return error_set(err, "--%s: not with --to %s", needs[i].option, e->name);
 	if (arg(args, "by") && !e->split)
 		return error_set(err, "--by: not with --to %s", e->name);
-	if (e->put_folder && !arg(args, "output"))
+	if (e->put_folder && !output_path(args))
 		return error_set(err, "--to %s: it is a folder, so -o must say where", e->name);
 	return 0;
 }
@@ -187,7 +195,7 @@ static void say_left(const struct job *job)
 
 static int export(const struct args *args, struct job *job, struct error *err)
 {
-	const char *path = arg(args, "output");
+	const char *path = output_path(args);
 	uint64_t max_bytes = 0;
 
 	trace_choose_clock(&job->trace, &job->options.by_ns);
@@ -211,7 +219,7 @@ static int export(const struct args *args, struct job *job, struct error *err)
 static int run(const struct args *args, struct error *err)
 {
 	struct job job = { .exporter = arg(args, "to") ? exporter_find(arg(args, "to")) : NULL };
-	const char *path = arg(args, "output");
+	const char *path = output_path(args);
 	uint64_t size;
 	int r;
 
