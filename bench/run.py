@@ -587,7 +587,7 @@ def follower_seconds(lines):
     while not os.path.exists(TRACE) or not os.path.getsize(TRACE):
         assert recorder.poll() is None
         time.sleep(0.05)
-    follower = subprocess.Popen([UPTO, "log", "--follow", "--grep", "line ", TRACE], stdout=subprocess.PIPE)
+    follower = subprocess.Popen([UPTO, "log", "--follow", "--grep", "^line [0-9]", TRACE], stdout=subprocess.PIPE)
     shown = follower.stdout.read().count(b"\n")
     _, status, used = os.wait4(follower.pid, 0)
     assert not status and not recorder.wait() and shown == lines, (status, shown)
