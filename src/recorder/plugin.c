@@ -122,6 +122,7 @@ static void init_tables(void)
 	sites_init(&recorder.sites);
 	blocks_init(&recorder.blocks);
 	recorder.cpu = &cpu_x86_64;
+	recorder.kernel_stack = recorder.cpu->arch->kernel_stack;
 	recorder.cpu->forget();
 	recorder.score = qemu_plugin_scoreboard_new(sizeof(struct live));
 	recorder.insns = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, insns);

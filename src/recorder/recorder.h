@@ -126,7 +126,7 @@ struct recorder {
 	 * concluded from an address.
 	 */
 	bool cuts_blocks;
-	uint64_t kernel_stack;   /* bytes of a task's; 0: no kernel was found so far */
+	uint64_t kernel_stack;   /* bytes of a task's: as usual on that CPU, until a kernel is found that has others */
 	bool guest_goes_on;      /* another program started the guest: it is not ended for the recording's sake */
 	bool takes_turns;        /* several vCPUs share a thread: qemu_inside.h, turns_tell() */
 	bool counts_time;        /* guest_time.h: QEMU's clock is time_ahead + instructions << icount_shift */

@@ -48,7 +48,6 @@ static int put_names(const struct run_place *p, struct error *err)
 static int run_place_init(struct run_place *p, struct error *err)
 {
 	const char *tmp = getenv("TMPDIR");
-
 	char *real;
 
 	*p = (struct run_place){ .folder = xasprintf("%s/upto-run.XXXXXX", tmp && *tmp ? tmp : "/tmp") };

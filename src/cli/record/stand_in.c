@@ -84,12 +84,9 @@ static void leave_path(void)
 
 char *stand_in_find(const char *named)
 {
-	char *path;
-
 	if (!strchr(named, '/'))
 		return find_in_path(named);
-	path = access(named, X_OK) == 0 && !is_self(named) ? realpath(named, NULL) : NULL;
-	return path;
+	return access(named, X_OK) == 0 && !is_self(named) ? realpath(named, NULL) : NULL;
 }
 
 bool stand_in_stands_for(const char *name)

@@ -14,7 +14,7 @@
 enum {
 	RING_BLOCK_WORDS = 1 << 11,
 	RING_BLOCKS = 1024,
-	/* words: the longest has 12, and a block may be so full as half of this when it is begun without a clock */
+	/* words: the longest has 12; without a clock, a block may have half of this behind `limit` */
 	RING_RECORD_MAX = 24,
 	RING_AHEAD = 256,     /* the cache line so many bytes ahead of the head is fetched */
 };

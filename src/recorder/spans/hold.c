@@ -307,7 +307,10 @@ int hold_chunk(struct writer *w, const struct chunk_header *header, const struct
 	if (result < 0)
 		return result;
 	held = is_held(&h); /* before it is looked whether to release: what is released meanwhile comes before it */
-	/* kept before that is looked at: else one that is asked to be released meanwhile would be kept for good */
+	/*
+	 * it is kept before it is looked whether to release: else a release that comes in between would miss it, and
+	 * no other may come
+	 */
 	if (held)
 		keep(&h, &packed);
 	/* once it is packed: what led to the start is in the file together with the start */

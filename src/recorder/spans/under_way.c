@@ -20,7 +20,7 @@ static bool same_stack(uint64_t a, uint64_t b)
 	if (addr_is_kernel(a) != addr_is_kernel(b))
 		return false;
 	if (addr_is_kernel(a))
-		return (a ^ b) < (recorder.kernel_stack ? recorder.kernel_stack : recorder.cpu->arch->kernel_stack);
+		return (a ^ b) < recorder.kernel_stack;
 	return (a > b ? a - b : b - a) < USER_STACK;
 }
 

@@ -194,7 +194,7 @@ static const char *teller_of(enum condition_kind kind)
 
 /*
  * Nothing would ever begin what was asked for: end the guest, rather than let it run for nothing. One that another
- * program started, which has its own use for it, goes on.
+ * program started goes on: that program has its own use for it.
  */
 static void give_up(const struct kernel *k, const char *teller)
 {
