@@ -190,6 +190,15 @@ def test_status(tmp_path):
         assert b"Power down" in p.stdout, p.stdout[-500:]
 
 
+@pytest.mark.parametrize("words", ["-smp 3", "-smp cores=3", "-smp sockets=2,cores=2", "-smp 1,maxcpus=4", "-smp maxcpus=4,cpus=2", "-machine smp.cpus=3", ""])
+def test_vcpus(tmp_path, words):
+    """A command line has as many vCPUs for upto as QEMU makes of it."""
+    ask = b'{"execute":"qmp_capabilities"}{"execute":"query-cpus-fast"}{"execute":"quit"}'
+    told = run("qemu-system-x86_64", "-S", "-display", "none", *words.split(), "-qmp", "stdio", stdin=None, input=ask).stdout.decode()
+    run(UPTO, "record", "-q", "-f", "-o", tmp_path / "t.upto", "--", *tiny_args(), *words.split(), check=False)
+    assert int(upto_json("info", "--json", tmp_path / "t.upto")["meta"]["vcpus"]) == told.count('"cpu-index"'), (words, told)
+
+
 def test_outside(tmp_path):
     """A run that is to repeat: what it has to do with and does not repeat is named."""
     words = ["-netdev", "user,id=n0", "-device", "virtio-net-pci,netdev=n0", "-fsdev", f"local,id=f0,path={tmp_path},security_model=none", "-device", "virtio-9p-pci,fsdev=f0,mount_tag=x"]
