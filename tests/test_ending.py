@@ -98,6 +98,7 @@ def test_hangs():
     assert ending["how"] == "asked" and words.startswith("it ran on until upto was told to end it, at ") and quiet and ending["ns"] - quiet > 1e9, ending
     assert words.endswith(f"no process ran since {quiet // 1000 / 1e6:.6f} s: init (1), cat ({cat['pid']}) wait"), words
     assert f"see: upto stack --at end {trace}\n" in said and f"see: upto stack --at end {trace}\n" in run(UPTO, "timeline", trace).stdout.decode()
+    assert ending["lockups"] == [], ending  # it is idle, and takes interrupts
     # the last that a process did was to call the kernel: that call did not return
     last = [c for c in upto_json("syscalls", "--json", trace)["syscalls"] if c["duration_ns"] is None]
     assert {(c["comm"], c["name"]) for c in last} == {("init", "wait4"), ("cat", "open")} or last[-1]["comm"] == "cat", last
@@ -118,21 +119,28 @@ def test_restart():
 
 @pytest.mark.weight(16)
 def test_troubles():
-    """What a stock kernel complains of on the way: a warning, a lockup, a task that hangs, a BUG, an oops; each with whose it was."""
+    """What a stock kernel complains of on the way: a warning, KFENCE's report, a lockup, a task that hangs, a BUG, an oops; each with whose it was."""
     image = initrd("6.12", "troubles", f"{module('6.12', 'bugs', os.path.join(TOP, 'tests/guests/bugs.c'))}=/bugs.ko")
     trace = os.path.join(WORK, "ending-troubles.upto")
     p = record(trace, qemu_args("6.12", image, whole=True))
     ending, troubles, words = ended(trace, p.stderr.decode(errors="replace"))
     assert ending["how"] == "power-off" and ending["comm"] == "poweroff", ending
     kinds = list(dict.fromkeys(t["kind"] for t in troubles))
-    assert kinds == ["warning", "soft lockup", "hung task", "bug", "oops"], troubles
+    assert kinds == ["warning", "bug", "soft lockup", "hung task", "oops"], troubles
     # each by the insmod that did it, but for what the kernel's own thread finds out
     who = list(dict.fromkeys((t["kind"], t["comm"]) for t in troubles))
-    assert who == [("warning", "insmod"), ("soft lockup", "insmod"), ("hung task", "khungtaskd"), *((kind, comm) for comm in ("bugs_bug", "insmod") for kind in ("bug", "oops"))], who
-    assert len({t["pid"] for t in troubles if t["comm"] == "insmod"}) == 3, troubles
+    assert who == [("warning", "insmod"), ("bug", "insmod"), ("soft lockup", "insmod"), ("hung task", "khungtaskd"),
+                   ("bug", "bugs_bug"), ("oops", "bugs_bug"), ("oops", "insmod")], who
+    assert len({t["pid"] for t in troubles if t["comm"] == "insmod"}) == 4, troubles
     assert re.search(r"; on the way \d+ oopses, \d+ bugs, \d+ warnings?, \d+ soft lockups?, \d+ hung tasks?$", words), words
     log = {line["ns"]: line["text"] for line in upto_json("log", "--json", trace)["log"]}
     assert all(log[t["ns"]] == t["text"] for t in troubles)
+    # from KFENCE's line to who used what was freed
+    line = next(line for line in upto_json("log", "--json", "--stack", trace)["log"] if "BUG: KFENCE: use-after-free read in use_object" in line["text"])
+    stacks = [[f["function"].split(" ")[0].split(".")[0] for f in s["frames"]]
+              for s in upto_json("stack", "--json", "--at", "log:BUG: KFENCE", "--comm", "insmod", trace)["stacks"]]
+    for frames in [f["function"].split(" ")[0].split(".")[0] for f in line["frames"]], stacks[0]:
+        assert {"kfence_handle_page_fault", "asm_exc_page_fault", "use_object", "bugs_init", "do_one_initcall"} <= set(frames), frames
     os.unlink(trace)
 
 

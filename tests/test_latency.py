@@ -115,21 +115,22 @@ def test_wakeups(smp):
 
 
 @pytest.mark.weight(12)
-def test_stuck():
-    """A guest that hangs with interrupts off: the longest time of each kind reaches to the trace's end, and who holds the vCPU is told."""
+@pytest.mark.parametrize("smp", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_stuck(smp):
+    """A guest that hangs with interrupts off: the longest time of each kind reaches to the trace's end, and who holds the vCPU is told; so does how it ended."""
     image = initrd("6.12", "stuck", f"{module('6.12', 'bugs', os.path.join(TOP, 'tests/guests/bugs.c'))}=/bugs.ko")
-    trace = os.path.join(WORK, "latency-stuck.upto")
-    p = subprocess.Popen([UPTO, "record", "-f", "-o", trace, "--", *qemu_args("6.12", image)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    trace = os.path.join(WORK, f"latency-stuck-{smp}.upto")
+    p = subprocess.Popen([UPTO, "record", "-f", "-o", trace, "--", *qemu_args("6.12", image, smp=smp)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     for line in p.stdout:
         if b"stuck now" in line:
             break
     time.sleep(4)
     p.terminate()
-    said = p.communicate()[1]
+    said = p.communicate()[1].decode(errors="replace")
     assert p.returncode == 0, said
     info = upto_json("info", "--json", trace)
     end = info["duration_ns"]
-    assert info["ending"]["quiet_ns"] is None and b"no process ran since" not in said, (info["ending"], said)  # it runs
+    assert info["ending"]["quiet_ns"] is None and "no process ran since" not in said, (info["ending"], said)  # it runs
     found = upto_json("latency", "--json", "--each", "1", trace)["latencies"]
     rows = {row["kind"]: row for row in found}
     for kind in "interrupts-off", "preemption-off", "timer":
@@ -138,6 +139,14 @@ def test_stuck():
         assert row["held_by"] == "busybox" and re.match(r"stay(\.\w+)* \[bugs\] \d+ %", row["most"]), row
     assert rows["interrupts-off"]["function"].startswith("stay"), rows["interrupts-off"]
     assert rows["interrupts-off"]["end_insns"] is None
+    stuck, = info["ending"]["lockups"]
+    assert (stuck["cpu"], stuck["pid"], stuck["comm"]) == (row["cpu"], row["held_by_pid"], "busybox") and re.match(r"stay(\.\w+)* \[bugs\]$", stuck["function"]), stuck
+    assert f"; vCPU {stuck['cpu']} takes no interrupt since {stuck['since_ns'] // 1000 / 1e6:.6f} s: busybox ({stuck['pid']}) is in {stuck['function']}\n" in said, said
+    assert f"see: upto stack --at end {trace}\n" in said, said
+    # up to the last interrupt that it took, or halt, as dump tells them
+    events = [json.loads(line) for line in run(UPTO, "dump", "--json", "--cpu", str(stuck["cpu"]), "--from", f"{stuck['since_ns'] - 1000000}ns", trace).stdout.splitlines()]
+    taken = [e["ns"] for e in events if e["kind"] in ("halt", "resume") or e["kind"] == "interrupt" and int(e["args"][0], 0) >= 32]
+    assert taken[-1] == stuck["since_ns"] < rows["interrupts-off"]["start_ns"], (taken[-5:], stuck)
     heading = run(UPTO, "latency", trace).stdout.decode().splitlines()[0]
     assert "stay" in run(UPTO, *heading.partition("see: upto ")[2].split()).stdout.decode(), heading
     os.unlink(trace)

@@ -4,6 +4,7 @@
  * those that take long, which insmod would do twice.
  */
 #include <linux/delay.h>
+#include <linux/kfence.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -43,6 +44,24 @@ static int use_after_free(void)
 		return PTR_ERR(freer);
 	msleep(200);
 	return use_object(object);
+}
+
+/* Of one of the objects that KFENCE gives out now and then, if it is on. */
+static void use_fenced(void)
+{
+	unsigned long end = jiffies + 2 * HZ;
+	char *object;
+	bool fenced;
+
+	do {
+		object = make_object();
+		fenced = object && is_kfence_address(object);
+		kfree(object);
+		if (!fenced)
+			msleep(1);
+	} while (!fenced && time_before(jiffies, end));
+	if (fenced)
+		use_object(object);
 }
 
 static noinline void take_both(struct mutex *a, struct mutex *b)
@@ -105,6 +124,8 @@ static int __init bugs_init(void)
 {
 	if (!strcmp(what, "uaf"))
 		use_after_free();
+	if (!strcmp(what, "fenced"))
+		use_fenced();
 	if (!strcmp(what, "abba")) {
 		take_both(&first, &second);
 		take_both(&second, &first);

@@ -152,15 +152,20 @@ void ending_find(const struct reader *r, const struct kernel_log *log, struct en
 	ret->ns = end_ns(r);
 }
 
-int ending_find_quiet(const struct session *s, struct ending *e, struct error *err)
+int ending_find_hang(const struct session *s, struct ending *e, struct error *err)
 {
-	return e->how == ENDED_STOPPED || e->how == ENDED_ASKED || e->how == ENDED_CUT
-		       ? quiet_since(s, e->ns, &e->quiet_ns, err) : 0;
+	if (e->how != ENDED_STOPPED && e->how != ENDED_ASKED && e->how != ENDED_CUT)
+		return 0;
+	if (quiet_since(s, e->ns, &e->quiet_ns, err) < 0)
+		return -1;
+	lockups_deinit(&e->lockups);
+	return lockups_find(s, e->ns, &e->lockups, err);
 }
 
 void ending_deinit(struct ending *e)
 {
 	free(e->troubles);
+	lockups_deinit(&e->lockups);
 	*e = (struct ending){ 0 };
 }
 
@@ -207,7 +212,28 @@ static void put_processes(const struct ending *e, const struct threads *threads,
 		buf_printf(out, n == 1 ? " waits" : " wait");
 }
 
-void ending_put(const struct ending *e, const struct threads *threads, struct buf *out)
+static void put_seconds(uint64_t ns, struct buf *out)
+{
+	buf_printf(out, "%" PRIu64 ".%06" PRIu64 " s", ns / 1000000000, ns % 1000000000 / 1000);
+}
+
+/* "; vCPU 0 takes no interrupt since 4.103221 s: insmod (55) is in stay [bugs]" */
+static void put_lockups(const struct lockups *lockups, const struct session *s, struct buf *out)
+{
+	for (size_t i = 0; i < lockups->count; i++) {
+		const struct lockup *l = &lockups->list[i];
+		const struct task_record *task = threads_record(s->threads, l->task, l->since_ns);
+		struct place place = names_place(s->names, l->place, l->since_ns, 0);
+
+		buf_printf(out, "; vCPU %u takes no interrupt since ", l->cpu);
+		put_seconds(l->since_ns, out);
+		if (task && task->pid != TASK_PID_UNKNOWN)
+			buf_printf(out, ": %s (%d) is in %s", task->comm, task->pid,
+				   names_function(s->names, place.function));
+	}
+}
+
+void ending_put(const struct ending *e, const struct session *s, struct buf *out)
 {
 	static const char *const words[ENDINGS] = {
 		[ENDED_POWER_OFF] = "powered off",
@@ -223,18 +249,20 @@ void ending_put(const struct ending *e, const struct threads *threads, struct bu
 
 	buf_printf(out, "%s", words[e->how]);
 	if (e->how != ENDED_PANIC)
-		put_who(e, threads, " by ", out);
-	if (e->how)
-		buf_printf(out, "%s at %" PRIu64 ".%06" PRIu64 " s", e->how == ENDED_OUTSIDE ? ", which ends" : ",",
-			   e->ns / 1000000000, e->ns % 1000000000 / 1000);
-	if (e->quiet_ns != UINT64_MAX) {
-		buf_printf(out, "; no process ran since %" PRIu64 ".%06" PRIu64 " s", e->quiet_ns / 1000000000,
-			   e->quiet_ns % 1000000000 / 1000);
-		put_processes(e, threads, out);
+		put_who(e, s->threads, " by ", out);
+	if (e->how) {
+		buf_printf(out, e->how == ENDED_OUTSIDE ? ", which ends at " : ", at ");
+		put_seconds(e->ns, out);
 	}
+	if (e->quiet_ns != UINT64_MAX) {
+		buf_printf(out, "; no process ran since ");
+		put_seconds(e->quiet_ns, out);
+		put_processes(e, s->threads, out);
+	}
+	put_lockups(&e->lockups, s, out);
 	if (e->how != ENDED_PANIC)
 		return;
-	put_who(e, threads, " in ", out);
+	put_who(e, s->threads, " in ", out);
 	buf_printf(out, ": %.*s", (int)strcspn(e->text, "\n"), e->text);
 }
 

@@ -4,6 +4,7 @@
 #define UPTO_ANALYSIS_ENDING_H
 
 #include "kernel_log.h"
+#include "lockups.h"
 #include "replay/session.h"
 #include "replay/walk.h"
 
@@ -51,6 +52,7 @@ struct ending {
 	const char *text;    /* the line of the log that tells; NULL: none does */
 	/* of STOPPED, ASKED and CUT: no process ran from then on (quiet.h); UINT64_MAX: that is not so, or not known */
 	uint64_t quiet_ns;
+	struct lockups lockups;   /* likewise; none: there is none, or that is not known */
 	struct trouble *troubles; /* in the log's order */
 	size_t n_troubles;
 };
@@ -60,20 +62,20 @@ const char *ending_how_name(enum ending_how how);
 const char *trouble_name(enum trouble_kind kind);
 
 /*
- * The log must outlive *ret. Of a guest that booted several times, how is that of the last boot. quiet_ns is
- * UINT64_MAX: see ending_find_quiet().
+ * The log must outlive *ret. Of a guest that booted several times, how is that of the last boot. quiet_ns and
+ * lockups are not known: see ending_find_hang().
  */
 void ending_find(const struct reader *r, const struct kernel_log *log, struct ending *ret);
 
-/* Sets quiet_ns, for which the trace's end is read. */
-int ending_find_quiet(const struct session *s, struct ending *e, struct error *err);
+/* Sets quiet_ns and lockups, for which the trace's end is read. */
+int ending_find_hang(const struct session *s, struct ending *e, struct error *err);
 void ending_deinit(struct ending *e);
 
 /* The first panic of the last boot that had one within that time; NULL: there was none. */
 const struct trouble *ending_panic(const struct ending *e, const struct span *within);
 
 /* "powered off by poweroff (55) at 3.057 s", for people. */
-void ending_put(const struct ending *e, const struct threads *threads, struct buf *out);
+void ending_put(const struct ending *e, const struct session *s, struct buf *out);
 
 /* "1 oops, 2 warnings"; nothing if there was nothing. */
 void ending_put_troubles(const struct ending *e, struct buf *out);

@@ -16,15 +16,15 @@ const char *ending_note(const struct trace_arg *t, const struct facts *facts, st
 
 	kernel_log_init(&log, facts, &t->reader->boots);
 	ending_find(t->reader, &log, &e);
-	ending_find_quiet(&t->session, &e, &ignored); /* what cannot be read is not known */
+	ending_find_hang(&t->session, &e, &ignored); /* what cannot be read is not known */
 	if (e.how)
-		ending_put(&e, &t->threads, &text);
+		ending_put(&e, &t->session, &text);
 	ending_put_troubles(&e, &troubles);
 	if (troubles.len)
 		buf_printf(&text, "%son the way %.*s", text.len ? "; " : "", (int)troubles.len, (char *)troubles.data);
 	buf_put_u8(&text, 0);
 	terminal_escape(out, (char *)text.data);
-	moment = e.how == ENDED_PANIC ? "panic" : e.quiet_ns != UINT64_MAX ? "end" : NULL;
+	moment = e.how == ENDED_PANIC ? "panic" : e.quiet_ns != UINT64_MAX || e.lockups.count ? "end" : NULL;
 	ending_deinit(&e);
 	kernel_log_deinit(&log);
 	buf_free(&troubles);
@@ -69,6 +69,22 @@ static void put_trouble(struct json *j, const struct trace_arg *t, const struct 
 	json_close(j);
 }
 
+static void put_lockups(struct json *j, const struct trace_arg *t, const struct lockups *lockups)
+{
+	json_array(j, "lockups");
+	for (size_t i = 0; i < lockups->count; i++) {
+		const struct lockup *l = &lockups->list[i];
+
+		json_object(j, NULL);
+		json_number(j, "cpu", l->cpu);
+		json_number(j, "since_ns", l->since_ns);
+		put_who(j, t, l->task, l->since_ns);
+		json_text(j, "function", names_function(&t->names, names_place(&t->names, l->place, l->since_ns, 0).function));
+		json_close(j);
+	}
+	json_close(j);
+}
+
 void ending_note_json(struct json *j, const struct trace_arg *t, const struct facts *facts)
 {
 	struct kernel_log log;
@@ -77,11 +93,12 @@ void ending_note_json(struct json *j, const struct trace_arg *t, const struct fa
 
 	kernel_log_init(&log, facts, &t->reader->boots);
 	ending_find(t->reader, &log, &e);
-	ending_find_quiet(&t->session, &e, &ignored);
+	ending_find_hang(&t->session, &e, &ignored);
 	json_object(j, "ending");
 	json_text(j, "how", ending_how_name(e.how));
 	json_number(j, "ns", e.ns);
 	json_known(j, "quiet_ns", e.quiet_ns != UINT64_MAX, e.quiet_ns);
+	put_lockups(j, t, &e.lockups);
 	put_who(j, t, e.task, e.ns);
 	json_text(j, "text", e.text);
 	json_close(j);

@@ -23,7 +23,7 @@ void ending_note_json(struct json *j, const struct trace_arg *t, const struct fa
 	{ \
 		"ending", \
 		"how the guest's life ended: how (power-off, restart, halt, panic; stopped: it ran on until QEMU ended; asked: until upto was told " \
-		"to end it; outside: behind the part of a recording that the trace has; cut: the trace has no end; unknown), ns (when), quiet_ns (of stopped, asked and cut: no process ran from then on; null: one did, or it is not known), pid and comm (whose deed; null: nobody's, or not known), text (the kernel's line; null: none)" \
+		"to end it; outside: behind the part of a recording that the trace has; cut: the trace has no end; unknown), ns (when), quiet_ns (of stopped, asked and cut: no process ran from then on; null: one did, or it is not known), lockups (likewise: vCPUs that run on in the kernel and take no interrupt since since_ns, who runs and in which function), pid and comm (whose deed; null: nobody's, or not known), text (the kernel's line; null: none)" \
 	}, \
 	{ \
 		"troubles", \
