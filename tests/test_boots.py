@@ -227,3 +227,43 @@ def test_crash_kernel():
     assert second and second[0]["text"].startswith("Linux version") and {line["cpu"] for line in second} == {1}, second[:2]
     ran = {p["comm"] for p in upto_json("ps", "--json", "--boot", "2", trace)["processes"]}
     assert "init" in ran, ran
+
+
+@pytest.mark.weight(12)
+@pytest.mark.parametrize("version, smp", [("6.12", 1), pytest.param("6.12", 2, marks=pytest.mark.long),
+                                           *(pytest.param(v, 1, marks=pytest.mark.kernels) for v in ("5.10", "6.1", "7"))])
+def test_suspend(version, smp):
+    """Suspended to RAM twice, and woken by its clock: one boot, in which everything goes on; what ran and when nothing did is told."""
+    trace = os.path.join(WORK, f"boots-suspend-{version}-{smp}.upto")
+    p = record(trace, qemu_args(version, initrd(version, "suspend"), smp=smp, append="no_console_suspend"))
+    assert b"back 1" in p.stdout and b"back 2" in p.stdout, p.stdout
+    info = upto_json("info", "--json", trace)
+    wakes = info["wakes"]
+    assert len(info["boots"]) == 1 and len(wakes) == 2 and f"suspended        2 times to RAM, for {sum(w['start_ns'] - w['sleep_ns'] for w in wakes) / 1e9:.6f} s\n" in run(
+        UPTO, "info", trace).stdout.decode(), info
+    stacks = upto_json("check", "--json", trace)
+    assert stacks["ok"] and not stacks["not_checked"] and stacks["returns"]["unmatched_kernel"] <= 2, stacks
+    # the clock was set two seconds ahead, in whole ones; one of each vCPU's halts is that
+    halted = [json.loads(line)["ns"] for line in run(UPTO, "dump", "--json", "--cpu", "0", "--kind", "halt,resume", trace).stdout.splitlines()]
+    calls = [c for c in upto_json("calls", "--json", "--function", "pm_suspend", "--depth", "1", "-n", "0", trace)["calls"] if c["function"] == "pm_suspend"]
+    timeline = upto_json("timeline", "--json", "--kind", "suspend", trace)["timeline"]
+    assert [(c["start_ns"], c["left"], c["pid"]) for c in calls] == [(s["start_ns"], "returned", 1) for s in timeline if s["kind"] == "suspend"], (calls, timeline)
+    for wake, call in zip(wakes, calls):
+        end = call["start_ns"] + call["duration_ns"]
+        assert call["start_ns"] < wake["sleep_ns"] < wake["start_ns"] < wake["kernel_ns"] < end, (wake, call)
+        assert wake["sleep_ns"] in halted and any(0 <= wake["start_ns"] - ns < 100000 for ns in halted) and 1e8 < wake["start_ns"] - wake["sleep_ns"] < 3e9, (wake, halted)
+        # firmware, and what the kernel does before it is where it had been
+        within = ["--from", f"{wake['start_ns']}ns", "--to", f"{wake['kernel_ns']}ns", "--cpu", "0"]
+        top = {f["function"]: f["self_insns"] for f in upto_json("top", "--json", "-n", "0", *within, trace)["functions"]}
+        assert top["[firmware]"] > 0.9 * sum(top.values()) > 10000 and not {"[user]", "[unknown]", "[trampoline]", "[kernel]"} & set(top), top
+        # and on whose behalf
+        stack, = [s for s in upto_json("stack", "--json", "--at", f"{(wake['start_ns'] + wake['kernel_ns']) // 2}ns", "--running", trace)["stacks"] if s["cpu"] == 0]
+        names = [f["function"] for f in stack["frames"]]
+        assert stack["pid"] == 1 and names[0] == "[firmware]" and names.index("do_suspend_lowlevel") < names.index("pm_suspend"), stack
+    log = upto_json("log", "--json", trace)["log"]
+    assert [line["comm"] for line in log if line["text"].startswith("PM: suspend exit")] == ["init"] * 2, log[-20:]
+    processes = upto_json("ps", "--json", trace)["processes"]
+    assert len([p for p in processes if p["pid"] == 1 and p["comm"] == "init"]) == 1 and len([p for p in processes if p["comm"] == "ls"]) == 2, processes
+    assert {p["pid"] for p in processes} <= set(range(400)), processes
+    causes = upto_json("why", "--json", trace)["causes"]
+    assert any(c["kind"] == "halt" and c["what"] == "suspended to RAM" and c["name"] == "suspend pm_suspend" for c in causes), causes

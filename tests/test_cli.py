@@ -367,7 +367,7 @@ def test_boot_command_line():
 def test_info_json():
     info = answer("info", "--json", trace())
     assert {"events", "instructions", "bytes", "lost", "complete", "spans", "left_out", "kernel_release", "vcpus", "duration_ns", "halted_ns",
-            "slide", "cut", "events_by_kind", "bytes_by_content", "facts", "not_watched", "meta", "boots", "ending", "troubles"} == set(info), sorted(info)
+            "slide", "cut", "events_by_kind", "bytes_by_content", "facts", "not_watched", "meta", "boots", "wakes", "ending", "troubles"} == set(info), sorted(info)
     assert info["complete"] is True and info["lost"] == 0 and info["vcpus"] == 1 and info["cut"] is None
     assert info["bytes"] == os.path.getsize(trace())
     by_content, known = collections.Counter(), decoder.Trace(trace())

@@ -140,6 +140,7 @@ static void use_inside(const struct meta *config)
 	const char *list = meta_get(config, "inside");
 	struct buf used = { 0 };
 
+	inside_on_suspend(watch_suspended);
 	inside_init(list ? list : "", &used);
 	recorder.inside = (char *)used.data;
 }

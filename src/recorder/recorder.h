@@ -115,6 +115,7 @@ struct recorder {
 	unsigned boot;          /* number of the boot that is under way */
 	uint64_t boot_ns;       /* when it began */
 	bool kexec;             /* the kernel is about to start another one */
+	size_t wakes;           /* how often the guest was woken from RAM; written by vCPU 0 */
 
 	struct value_place value_place, rip_place; /* under `lock` */
 

@@ -122,6 +122,17 @@ uint64_t names_kernel_ns(const struct names *n, uint64_t ns)
 	return n->boots->list[boots_at(n->boots, ns)].kernel_ns;
 }
 
+/* Firmware also runs where the guest was woken from RAM. */
+static bool is_woken(const struct names *n, uint64_t ns)
+{
+	return n->boots->n_wakes && boots_wake_at(n->boots, ns);
+}
+
+bool names_before_kernel(const struct names *n, uint64_t ns)
+{
+	return ns < names_kernel_ns(n, ns) || is_woken(n, ns);
+}
+
 bool names_own_address(const struct names *n, uint32_t function, uint64_t *ret)
 {
 	const struct names_own *own = function < n->n_own ? &n->own[function] : NULL;
@@ -138,12 +149,15 @@ bool names_own_address(const struct names *n, uint32_t function, uint64_t *ret)
 
 enum { FIRMWARE_END = 1 << 20 }; /* what lies below is not overwritten by Linux: a BIOS also runs later */
 
-static enum name_group group_of(const struct boot *boot, uint64_t addr, uint64_t ns, uint32_t version)
+static enum name_group group_of(const struct names *n, const struct boot *boot, uint64_t addr, uint64_t ns,
+				uint32_t version)
 {
 	if (addr == 0)
 		return GROUP_UNKNOWN;
 	if (addr_is_kernel(addr))
 		return GROUP_KERNEL;
+	if (is_woken(n, ns))
+		return GROUP_FIRMWARE;
 	if (ns >= boot->kernel_ns)
 		return version || addr >= FIRMWARE_END ? GROUP_USER : GROUP_TRAMPOLINE;
 	return ns >= boot->decompressor_ns ? GROUP_DECOMPRESSOR : GROUP_FIRMWARE;
@@ -153,9 +167,11 @@ static enum name_group group_of(const struct boot *boot, uint64_t addr, uint64_t
 static struct code_place place_in_code(const struct names *n, const struct boot *boot, uint64_t addr, uint64_t ns,
 				       uint32_t version)
 {
-	const struct code_record *mapping = addr_is_kernel(addr) ? NULL : spaces_mapping(&n->spaces, version, addr);
+	bool woken = is_woken(n, ns);
+	const struct code_record *mapping =
+		addr_is_kernel(addr) || woken ? NULL : spaces_mapping(&n->spaces, version, addr);
 
-	if (!mapping && !addr_is_kernel(addr) && addr >= FIRMWARE_END && ns >= boot->kernel_ns)
+	if (!mapping && !addr_is_kernel(addr) && addr >= FIRMWARE_END && ns >= boot->kernel_ns && !woken)
 		return (struct code_place){ 0 }; /* a program's, that nothing told of */
 	if (!mapping)
 		return code_in_kernel(&n->code, addr, ns, (size_t)(boot - n->boots->list));
@@ -183,7 +199,7 @@ static struct place find_any_place(const struct names *n, uint64_t addr, uint64_
 	p = place_in_code(n, boot, addr, ns, version);
 	*ret_always = addr_is_kernel(addr) ? p.always : version && p.object && !is_outside(n, &p);
 	if (!p.object)
-		return (struct place){ .function = n->groups + group_of(boot, addr, ns, version), .at = IN_GROUP };
+		return (struct place){ .function = n->groups + group_of(n, boot, addr, ns, version), .at = IN_GROUP };
 	return (struct place){
 		.function = (uint32_t)n->n_own + code_number(&p),
 		.at = (p.index != SYMTAB_NONE && !p.offset ? AT_START : 0) |

@@ -98,6 +98,9 @@ uint32_t names_find(const struct names *n, const char *name);
 /* When the kernel's first instruction ran, in the boot that is under way at that time; UINT64_MAX: never. */
 uint64_t names_kernel_ns(const struct names *n, uint64_t ns);
 
+/* Does what comes before a kernel run then: firmware, a boot loader, the decompressor? So also in a wake (boots.h). */
+bool names_before_kernel(const struct names *n, uint64_t ns);
+
 /* Where a kernel's own function was, in the first boot that had it. False: it is none, or that is not known. */
 bool names_own_address(const struct names *n, uint32_t function, uint64_t *ret);
 

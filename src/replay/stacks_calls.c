@@ -226,7 +226,7 @@ static __attribute__((noinline)) struct stack *go_elsewhere(struct replay *r, st
 		u->gap++;
 	else if (starts_thread(r, stack, e->target) || !stack->began)
 		u->new_thread++;
-	else if (r->stacks->ns < names_kernel_ns(r->stacks->names, r->stacks->ns))
+	else if (names_before_kernel(r->stacks->names, r->stacks->ns))
 		u->firmware++;
 	else if (!t || t->kind != FRAME_SIGNAL) /* a signal's handler returns to what the kernel left for it */
 		u->elsewhere++;

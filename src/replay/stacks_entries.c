@@ -80,7 +80,7 @@ struct stack *replay_entry_return(struct replay *r, struct stack *stack, const s
 		pop(r, stack);
 		return stack;
 	}
-	if (addr_is_kernel(e->target) || r->stacks->ns < names_kernel_ns(r->stacks->names, r->stacks->ns)) {
+	if (addr_is_kernel(e->target) || names_before_kernel(r->stacks->names, r->stacks->ns)) {
 		/* iret to itself: sync_core(); firmware uses it as it likes */
 		replay_jump(r, stack, e->target, e->kind);
 		return stack;

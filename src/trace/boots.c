@@ -40,6 +40,74 @@ static struct boot read_boot(const struct meta *meta, size_t n)
 	};
 }
 
+const char *wake_key(size_t wake, const char *key, char buffer[BOOT_KEY])
+{
+	snprintf(buffer, BOOT_KEY, "wake.%zu.%s", wake, key);
+	return buffer;
+}
+
+static int read_wakes(const struct meta *meta, struct boots *b, struct error *err)
+{
+	uint64_t last_ns = 0;
+	char buffer[BOOT_KEY];
+	size_t cap = 0;
+
+	for (size_t n = 0; meta_get(meta, wake_key(n, "start_ns", buffer)); n++) {
+		struct wake wake = {
+			.sleep_ns = meta_get_u64(meta, wake_key(n, "sleep_ns", buffer), UINT64_MAX),
+			.start_ns = meta_get_u64(meta, wake_key(n, "start_ns", buffer), 0),
+			.kernel_ns = meta_get_u64(meta, wake_key(n, "kernel_ns", buffer), UINT64_MAX),
+		};
+
+		if (wake.sleep_ns > wake.start_ns)
+			wake.sleep_ns = wake.start_ns;
+		if (wake.start_ns < last_ns || wake.kernel_ns < wake.start_ns)
+			return error_set(err, "wake %zu begins at %" PRIu64 " ns, before the one before it, or ends "
+					 "before it begins", n, wake.start_ns);
+		last_ns = wake.start_ns;
+		b->wakes = array_grow(b->wakes, b->n_wakes, &cap, sizeof *b->wakes);
+		b->wakes[b->n_wakes++] = wake;
+	}
+	return 0;
+}
+
+/* How many of the wakes begin up to then. */
+static size_t wakes_until(const struct boots *b, uint64_t ns)
+{
+	size_t low = 0, high = b->n_wakes;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (b->wakes[mid].start_ns <= ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+const struct wake *boots_wake_at(const struct boots *b, uint64_t ns)
+{
+	size_t n = wakes_until(b, ns);
+	const struct wake *last = n ? &b->wakes[n - 1] : NULL;
+
+	/* one that never led to the kernel ends with the boot */
+	return last && ns < last->kernel_ns && b->list[boots_at(b, ns)].start_ns <= last->start_ns ? last : NULL;
+}
+
+bool boots_slept(const struct boots *b, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t asleep = 0;
+
+	for (size_t i = wakes_until(b, from_ns); i < b->n_wakes && b->wakes[i].sleep_ns < to_ns; i++) {
+		uint64_t from = b->wakes[i].sleep_ns > from_ns ? b->wakes[i].sleep_ns : from_ns;
+
+		asleep += (b->wakes[i].start_ns < to_ns ? b->wakes[i].start_ns : to_ns) - from;
+	}
+	return asleep > (to_ns - from_ns) / 2;
+}
+
 static bool is_there(const struct meta *meta, size_t n)
 {
 	char buffer[BOOT_KEY];
@@ -72,6 +140,10 @@ int boots_init(struct boots *ret, const struct meta *meta, struct error *err)
 		b.list = array_grow(b.list, b.count, &cap, sizeof *b.list);
 		b.list[b.count++] = boot;
 	}
+	if (read_wakes(meta, &b, err) < 0) {
+		boots_deinit(&b);
+		return -1;
+	}
 	*ret = b;
 	return 0;
 }
@@ -79,6 +151,7 @@ int boots_init(struct boots *ret, const struct meta *meta, struct error *err)
 void boots_deinit(struct boots *b)
 {
 	free(b->list);
+	free(b->wakes);
 	*b = (struct boots){ 0 };
 }
 

@@ -6,6 +6,7 @@
 #ifndef UPTO_TRACE_BOOTS_H
 #define UPTO_TRACE_BOOTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "meta.h"
@@ -23,20 +24,38 @@ struct boot {
 	const char *kernel;       /* its banner, the meta data's; NULL: not known */
 };
 
+/* The guest had suspended to RAM, and was woken: its kernel and all that it runs goes on. */
+struct wake {
+	uint64_t sleep_ns;        /* from then on no vCPU ran */
+	uint64_t start_ns;        /* firmware's first instruction ran */
+	uint64_t kernel_ns;       /* the kernel goes on; UINT64_MAX: that is not here */
+};
+
 struct boots {
 	struct boot *list; /* by time; at least one */
 	size_t count;
+	struct wake *wakes; /* of all boots, by time */
+	size_t n_wakes;
 };
 
 /*
- * Firmware may reset the machine itself before it starts anything: that is part of the same boot. Fails if they are not
- * in the order of time. The meta data must outlive *ret. Call boots_deinit() only after success.
+ * Firmware may reset the machine itself before it starts anything: that is part of the same boot. Fails if they, or
+ * the wakes, are not in the order of time. The meta data must outlive *ret. Call boots_deinit() only after success.
  */
 int boots_init(struct boots *ret, const struct meta *meta, struct error *err);
 void boots_deinit(struct boots *b);
 
 /* Number of the boot that is under way at that time. */
 size_t boots_at(const struct boots *b, uint64_t ns);
+
+/* That one of the wakes whose firmware runs then; NULL: none of it does. */
+const struct wake *boots_wake_at(const struct boots *b, uint64_t ns);
+
+/* Was the guest suspended to RAM for most of that time? */
+bool boots_slept(const struct boots *b, uint64_t from_ns, uint64_t to_ns);
+
+/* META's key for what `key` is of a wake: "wake.0.start_ns". */
+const char *wake_key(size_t wake, const char *key, char buffer[BOOT_KEY]);
 
 /* META's key for what `key` is of the first boot: "slide", "boot.1.slide". */
 const char *boot_key(size_t boot, const char *key, char buffer[BOOT_KEY]);

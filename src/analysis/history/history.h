@@ -129,6 +129,7 @@ enum span_kind {
 	SPAN_TEST,      /* a case of KUnit, or a test that tells of itself in TAP; its result is an enum test_result */
 	SPAN_TEST_PART, /* of a case with parameters: for each but the first; of a selftest: what it tells of itself */
 	SPAN_RECORDED,  /* of a trace that is a part of another: what was asked for */
+	SPAN_SUSPEND,   /* the guest suspended, and went on */
 	SPAN_EVENT,     /* a record of a trace event or a probe: not a history's own (event_spans.h) */
 	SPAN_KINDS,
 };

@@ -32,6 +32,7 @@ static const struct {
 	{ "process_one_work", SPAN_WORK, FACT_WORK },               /* kernel/workqueue.c */
 	{ "kunit_try_run_case", SPAN_TEST, 0 },                     /* lib/kunit/test.c, which may be a module */
 	{ "device_shutdown", SPAN_SHUTDOWN, 0 },                    /* drivers/base/core.c */
+	{ "pm_suspend", SPAN_SUSPEND, 0 },                          /* kernel/power/suspend.c */
 	{ "vprintk_emit", SPAN_CONSOLE, 0 },                        /* kernel/printk/printk.c */
 	{ "console_unlock", SPAN_CONSOLE, 0 },
 	{ "serial8250_console_write", SPAN_CONSOLE, 0 }, /* drivers/tty/serial/8250/8250_port.c */
@@ -74,7 +75,7 @@ const char *span_kind_name(enum span_kind kind)
 		"boot",    "phase",       "stage",     "level",      "initcall", "probe",     "smp",      "initramfs",
 		"module",  "module-init", "signature", "relocation", "mount",    "firmware",  "exec",     "work",
 		"process", "shutdown",    "console",   "unit",       "test",     "test-part", "recorded",
-		"event",
+		"suspend", "event",
 	};
 
 	return names[kind];

@@ -337,7 +337,7 @@ static const char *what_of(struct walking *w, const struct names *names, uint32_
 	if (l->kind == LINK_READY)
 		return running_in(w, names, cause, "had the CPU");
 	if (l->kind == LINK_HALT)
-		return "halted";
+		return boots_slept(names->boots, l->start_ns, l->end_ns) ? "suspended to RAM" : "halted";
 	if (l->kind == LINK_DISK)
 		return disk_of(w, names, l);
 	if (l->work != HISTORY_NONE)

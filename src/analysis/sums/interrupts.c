@@ -51,7 +51,7 @@ static bool is_counted(const struct interrupts_run *run, const struct stacks *s,
 
 	return f->role < VECTORS && threads_is_chosen(s->threads, stack->thread) && f->entry_ns >= span->from_ns &&
 	       f->entry_ns < span->to_ns && (span->cpu < 0 || span->cpu == stack->cpu) &&
-	       f->entry_ns >= names_kernel_ns(s->names, f->entry_ns);
+	       !names_before_kernel(s->names, f->entry_ns);
 }
 
 static size_t new_open(struct interrupts_run *run, uint32_t vector)

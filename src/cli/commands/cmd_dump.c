@@ -44,7 +44,7 @@ static void put_interrupt(struct buf *out, const struct scene *scene, const stru
 {
 	/* firmware uses the low vectors for its own calls */
 	const char *name =
-		e->ns >= names_kernel_ns(scene->names, e->ns) ? scene->arch->interrupt_name(e->args[0]) : NULL;
+		names_before_kernel(scene->names, e->ns) ? NULL : scene->arch->interrupt_name(e->args[0]);
 
 	if (name)
 		buf_printf(out, " %s", name);

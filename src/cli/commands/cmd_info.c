@@ -104,6 +104,33 @@ static void print_boots(const struct boots *b)
 	}
 }
 
+/* How often the guest was suspended to RAM and woken, if it was. */
+static void print_wakes(const struct boots *b)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < b->n_wakes; i++)
+		ns += b->wakes[i].start_ns - b->wakes[i].sleep_ns;
+	if (b->n_wakes)
+		printf("%-16s %zu %s to RAM, for %.6f s\n", "suspended", b->n_wakes,
+		       b->n_wakes == 1 ? "time" : "times", (double)ns / 1e9);
+}
+
+static void put_wakes_json(struct json *j, const struct boots *b)
+{
+	json_array(j, "wakes");
+	for (size_t i = 0; i < b->n_wakes; i++) {
+		const struct wake *w = &b->wakes[i];
+
+		json_object(j, NULL);
+		json_number(j, "sleep_ns", w->sleep_ns);
+		json_number(j, "start_ns", w->start_ns);
+		json_known(j, "kernel_ns", w->kernel_ns != UINT64_MAX, w->kernel_ns);
+		json_close(j);
+	}
+	json_close(j);
+}
+
 static void put_boots_json(struct json *j, const struct boots *b)
 {
 	json_array(j, "boots");
@@ -278,6 +305,7 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 	line("qemu", or_empty(meta_get(&r->meta, "qemu")));
 	printf("%-16s 0x%" PRIx64 "\n", "slide", r->boots.list->slide);
 	print_boots(&r->boots);
+	print_wakes(&r->boots);
 	printf("%-16s %u\n", "vcpus", s->vcpus);
 	line("clock", or_empty(meta_get(&r->meta, "clock")));
 	printf("%-16s %.6f s of guest time; halted %.6f s%s\n", "duration", (double)s->duration_ns / 1e9,
@@ -369,6 +397,7 @@ static void print_json(const struct trace_arg *t, const struct summary *s, const
 	json_number(&j, "slide", r->boots.list->slide);
 	json_text(&j, "kernel_release", release);
 	put_boots_json(&j, &r->boots);
+	put_wakes_json(&j, &r->boots);
 	ending_note_json(&j, t, facts);
 	json_text(&j, "cut", r->cut_why);
 	put_contents_json(&j, s);
@@ -433,6 +462,8 @@ static const struct term terms[] = {
 	{ "not_watched", "what was not watched since there was too much of it, and how often" },
 	{ "halted_ns", "of that, what vCPUs were halted, all together" },
 	{ "slide", "how far KASLR moved the kernel; of several boots, the first one's" },
+	{ "wakes", "each time that the guest was suspended to RAM and woken: sleep_ns, when it stood still; start_ns, when "
+		   "firmware ran; kernel_ns, when the kernel went on (null: it did not)" },
 	{ "boots", "each boot: start_ns, when it began; kernel, its release (null: none was seen); slide" },
 	{ "events_by_kind", "the same events, by kind" },
 	{ "facts",

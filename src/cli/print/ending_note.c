@@ -71,6 +71,8 @@ static void put_trouble(struct json *j, const struct trace_arg *t, const struct 
 
 static void put_lockups(struct json *j, const struct trace_arg *t, const struct lockups *lockups)
 {
+	const char *function;
+
 	json_array(j, "lockups");
 	for (size_t i = 0; i < lockups->count; i++) {
 		const struct lockup *l = &lockups->list[i];
@@ -79,7 +81,8 @@ static void put_lockups(struct json *j, const struct trace_arg *t, const struct 
 		json_number(j, "cpu", l->cpu);
 		json_number(j, "since_ns", l->since_ns);
 		put_who(j, t, l->task, l->since_ns);
-		json_text(j, "function", names_function(&t->names, names_place(&t->names, l->place, l->since_ns, 0).function));
+		function = names_function(&t->names, names_place(&t->names, l->place, l->since_ns, 0).function);
+		json_text(j, "function", function);
 		json_close(j);
 	}
 	json_close(j);

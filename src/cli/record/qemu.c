@@ -237,6 +237,7 @@ static const struct {
 } insides[] = {
 	{ "clock" },
 	{ "shutdown", 902, 1101 },
+	{ "suspend", 902, 1101 },
 	{ "values", 902, 1101 },
 	{ "registers", 902, 1101 },
 	{ "stores", 1000, 1000, .alone = true },
@@ -279,7 +280,7 @@ static int check_asked(const char *asked, struct error *err)
 		if (!known)
 			return error_set(
 				err,
-				"--qemu-inside: %.*s: not all, none, clock, shutdown, values, registers, stores or turns",
+				"--qemu-inside: %.*s: not all, none, clock, shutdown, suspend, values, registers, stores or turns",
 				(int)n, asked);
 	}
 	return 0;

@@ -52,7 +52,7 @@ struct recording {
 		  "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs", \
 		  ':' }, \
 		{ 0, "qemu-inside", "LIST", \
-		  "what to use of QEMU beside its plugin interface: all, none, or clock,shutdown,values,registers,stores,turns", \
+		  "what to use of QEMU beside its interface: all, none, or clock,shutdown,suspend,values,registers,stores,turns", \
 		  ',' }, \
 		{ 0, "args", "NAMES", \
 		  "what functions are given and give back: a,b; shell patterns: *open*; a program's: /lib/libc.so.6:open*", ',' }, \

@@ -51,6 +51,7 @@ const struct hook hooks[] = {
 	  "arch/x86/kernel/machine_kexec_64.c: (image)",
 	  .watch = watch_kexec_begins,
 	  .optional = true },
+	{ { "wakeup_long64" }, "arch/x86/kernel/acpi/wakeup_64.S", .watch = watch_woken, .optional = true },
 	{ { "perf_event_mmap" }, "kernel/events/core.c: (vma)", CODE(code_mapped) },
 	{ { "try_to_wake_up" },
 	  "kernel/sched/core.c: (task, states, flags)",

@@ -85,6 +85,15 @@ struct notifier {
 	void *next, **prev;
 };
 
+static bool enlist(const char *name, struct notifier *notifier)
+{
+	void (*add)(struct notifier *) = (void (*)(struct notifier *))dlsym(RTLD_DEFAULT, name);
+
+	if (add)
+		add(notifier);
+	return add;
+}
+
 static void on_shutdown(struct notifier *notifier, void *data)
 {
 	(void)notifier;
@@ -96,14 +105,46 @@ static void on_shutdown(struct notifier *notifier, void *data)
 static bool watch_for_shutdown(void)
 {
 	static struct notifier notifier = { .notify = on_shutdown };
-	void (*enlist)(struct notifier *) =
-		(void (*)(struct notifier *))dlsym(RTLD_DEFAULT, "qemu_register_shutdown_notifier");
 
 	shutdown_requested = (int (*)(void))dlsym(RTLD_DEFAULT, "qemu_shutdown_requested_get");
-	if (!enlist || !shutdown_requested)
-		return false;
-	enlist(&notifier);
-	return true;
+	return shutdown_requested && enlist("qemu_register_shutdown_notifier", &notifier);
+}
+
+static struct {
+	void (*suspended)(void);
+	bool woken;
+} sleeping;
+
+static void on_suspend(struct notifier *notifier, void *data)
+{
+	(void)notifier;
+	(void)data;
+	if (sleeping.suspended)
+		sleeping.suspended();
+}
+
+static void on_wake(struct notifier *notifier, void *data)
+{
+	(void)notifier;
+	(void)data;
+	__atomic_store_n(&sleeping.woken, true, __ATOMIC_RELEASE);
+}
+
+static bool watch_for_suspend(void)
+{
+	static struct notifier suspend = { .notify = on_suspend }, wake = { .notify = on_wake };
+
+	return enlist("qemu_register_suspend_notifier", &suspend) && enlist("qemu_register_wakeup_notifier", &wake);
+}
+
+void inside_on_suspend(void (*suspended)(void))
+{
+	sleeping.suspended = suspended;
+}
+
+bool inside_woken(void)
+{
+	return __atomic_exchange_n(&sleeping.woken, false, __ATOMIC_ACQUIRE);
 }
 
 /*
@@ -376,8 +417,8 @@ bool turns_are_told(unsigned vcpu)
  */
 
 static const char *const names[INSIDES] = {
-	[INSIDE_CLOCK] = "clock", [INSIDE_SHUTDOWN] = "shutdown", [INSIDE_VALUES] = "values",
-	[INSIDE_REGISTERS] = "registers", [INSIDE_STORES] = "stores",
+	[INSIDE_CLOCK] = "clock", [INSIDE_SHUTDOWN] = "shutdown", [INSIDE_SUSPEND] = "suspend",
+	[INSIDE_VALUES] = "values", [INSIDE_REGISTERS] = "registers", [INSIDE_STORES] = "stores",
 	[INSIDE_TURNS] = "turns",
 };
 
@@ -391,6 +432,8 @@ static bool is_there(enum inside what)
 		return clock_get_ns;
 	case INSIDE_SHUTDOWN:
 		return watch_for_shutdown();
+	case INSIDE_SUSPEND:
+		return watch_for_suspend();
 	case INSIDE_VALUES:
 	case INSIDE_REGISTERS:
 		return dlsym(RTLD_DEFAULT, "current_cpu");

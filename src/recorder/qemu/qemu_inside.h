@@ -9,6 +9,7 @@
  *              qemu_add_vm_change_state_handler(), since a snapshot sets it while vCPUs stand.
  *   shutdown   qemu_shutdown_requested_get() and a notifier: the recording ends
  *              at the power-off, not when QEMU gets round to stopping its vCPUs.
+ *   suspend    notifiers: the guest suspended to RAM, and was woken by a reset that begins no other boot
  *   values     where QEMU keeps the value of the memory access under way
  *   registers  where it keeps rax … rip
  *   stores     the stores of values that no callback asks for
@@ -26,7 +27,16 @@
 
 #include "base/buf.h"
 
-enum inside { INSIDE_CLOCK, INSIDE_SHUTDOWN, INSIDE_VALUES, INSIDE_REGISTERS, INSIDE_STORES, INSIDE_TURNS, INSIDES };
+enum inside {
+	INSIDE_CLOCK,
+	INSIDE_SHUTDOWN,
+	INSIDE_SUSPEND,
+	INSIDE_VALUES,
+	INSIDE_REGISTERS,
+	INSIDE_STORES,
+	INSIDE_TURNS,
+	INSIDES
+};
 
 /*
  * Use those parts that are in `list` (names with commas between them) and that QEMU
@@ -44,6 +54,12 @@ bool inside_clock_was_set(void);
 
 /* Has the guest been powered off? False if that cannot be known. */
 bool inside_shut_down(void);
+
+/* Called, once it is set, when the guest has suspended to RAM: vCPUs stand, and this is not a thread of theirs. */
+void inside_on_suspend(void (*suspended)(void));
+
+/* Has it been woken since this was asked last? Its vCPUs are reset then. False if that cannot be known. */
+bool inside_woken(void);
 
 /*
  * Finds the place where QEMU keeps the value that a memory access has loaded.

@@ -36,6 +36,8 @@ void watch_awaited_arrival(unsigned cpu, void *data); /* likewise; watch_arrive(
 void watch_awaited_handler(unsigned cpu, void *data);
 void watch_awaited_ahead(unsigned cpu, void *data);   /* likewise */
 void watch_reset(unsigned cpu, void *data);           /* where a reset leads to; data: site */
+void watch_suspended(void);                           /* the guest has, to RAM; in no vCPU's thread */
+void watch_woken(unsigned cpu, void *data);           /* at the first function of the kernel behind that */
 void watch_kexec_begins(unsigned cpu, void *data);
 void watch_kexec(unsigned cpu, void *data);           /* at a low address, after that; data: site */
 void watch_interrupt(unsigned cpu, void *data);       /* data: block */

@@ -3,7 +3,9 @@
 #include "recorder/boot.h"
 #include "recorder/cpu.h"
 #include "recorder/qemu/guest_time.h"
+#include "recorder/qemu/qemu_inside.h"
 #include "recorder/spans/waiting.h"
+#include "trace/boots.h"
 #include "watch_put.h"
 
 void watch_resumes(struct vcpu *v, uint64_t uncounted)
@@ -15,15 +17,22 @@ void watch_resumes(struct vcpu *v, uint64_t uncounted)
 	PUT(v, EVENT_RESUME, v->live->insns, guest_time(v));
 }
 
-void watch_halt(unsigned cpu, void *data)
+static uint64_t put_halt(struct vcpu *v)
 {
-	struct vcpu *v = vcpu_get(cpu);
+	uint64_t ns;
 
-	(void)data;
 	watch_resumes(v, 0);
 	guest_time_halted(v);
 	v->halted = true;
-	PUT(v, EVENT_HALT, v->live->insns, guest_time(v));
+	ns = guest_time(v);
+	PUT(v, EVENT_HALT, v->live->insns, ns);
+	return ns;
+}
+
+void watch_halt(unsigned cpu, void *data)
+{
+	(void)data;
+	put_halt(vcpu_get(cpu));
 }
 
 void watch_resume(unsigned cpu, void *data)
@@ -86,14 +95,20 @@ static void wait_for_start(struct vcpu *v)
 	PUT(v, EVENT_HALT, v->live->insns, guest_time(v));
 }
 
+static void wait_others(const struct vcpu *v)
+{
+	for (unsigned i = 0; i < recorder.n_vcpus; i++)
+		if (i != v->index && vcpu_get(i) && vcpu_get(i)->begun)
+			wait_for_start(vcpu_get(i));
+}
+
 static void begin_boot(struct vcpu *v, uint32_t site, bool loaded)
 {
 	uint64_t ns;
 
 	/* a kernel that starts another one has halted the others itself */
-	for (unsigned i = 0; i < recorder.n_vcpus && !loaded; i++)
-		if (i != v->index && vcpu_get(i) && vcpu_get(i)->begun)
-			wait_for_start(vcpu_get(i));
+	if (!loaded)
+		wait_others(v);
 	/* a kernel that another one starts runs where that ended: that of a crash, on whichever vCPU panicked */
 	pthread_mutex_lock(&recorder.lock);
 	recorder.boot_thread = pthread_self();
@@ -107,12 +122,66 @@ static void begin_boot(struct vcpu *v, uint32_t site, bool loaded)
 	put_arrival(v, site, v->live->insns, site_at(site)->addr);
 }
 
+/*
+ * The guest has suspended to RAM. No vCPU executes, so their rings may be written to.
+ */
+void watch_suspended(void)
+{
+	struct buf lines = { 0 };
+	char key[BOOT_KEY];
+	uint64_t ns = 0;
+
+	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
+		struct vcpu *v = vcpu_get(i);
+
+		if (v && v->begun && !v->halted && !v->ended)
+			ns = put_halt(v);
+	}
+	meta_put_u64(&lines, wake_key(recorder.wakes, "sleep_ns", key), ns ? ns : guest_time(vcpu_get(0)));
+	drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+}
+
+/*
+ * It was woken: firmware runs, on behalf of whoever had suspended the machine, until the kernel goes on where that was.
+ * All tasks are there yet.
+ */
+static void wake_up(struct vcpu *v, uint32_t site)
+{
+	struct buf lines = { 0 };
+	char key[BOOT_KEY];
+
+	wait_others(v);
+	watch_resumes(v, 0);
+	recorder.cpu->reset_vcpu(v);
+	meta_put_u64(&lines, wake_key(recorder.wakes++, "start_ns", key), watch_clock(v->index));
+	drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+	put_arrival(v, site, v->live->insns, site_at(site)->addr);
+}
+
+void watch_woken(unsigned cpu, void *data)
+{
+	struct buf lines = { 0 };
+	char key[BOOT_KEY];
+
+	(void)data;
+	if (cpu || !recorder.wakes)
+		return;
+	meta_put_u64(&lines, wake_key(recorder.wakes - 1, "kernel_ns", key), watch_clock(cpu));
+	drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+}
+
 void watch_reset(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
+	bool woken = inside_woken() && kernel_found(&recorder.kernel) && kernel_has_hook(&recorder.kernel, "wakeup_long64");
 
 	/* that is also how it begins when the machine is switched on */
-	if (cpu == 0 && (v->begun || v->live->insns))
+	if (cpu == 0 && woken)
+		wake_up(v, site_of(data));
+	else if (cpu == 0 && (v->begun || v->live->insns))
 		begin_boot(v, site_of(data), false);
 	v->begun = true;
 }
