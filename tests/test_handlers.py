@@ -205,6 +205,13 @@ CASES = [
     ('BEGIN { printf("[%16p] [%-8p] [%p] %c%s|", 255, 16, 255, 27, "\\x1b[31m\\xc2\\x9b"); }', "[            0xff] [0x10    ] [0xff] \\x1b\\x1b[31m\\xc2\\x9b|"),
     # longer than any buffer
     ('macro long() { "' + "x" * 3000 + '" } BEGIN { printf("%-6s|", long); }', "x" * 3000 + "|"),
+    # the preprocessor's, by what C's would make of it
+    ('#define X (1 << 3)\n#define B (X * 2 + 1) /* of\n two */\nBEGIN { printf("%d %d", B, 10 - X); }', "17 2"),
+    ('#define N 1\n#undef N\n#define N \\\n 0x800u\nBEGIN { printf("%d", N); }', "2048"),
+    ('#ifdef FOO\n#define N 1\n#elif defined(BPFTRACE_HAVE_BTF) && 0x10u >> 1 == 8 && !defined FOO\n#define N 3\n#else\n#define N 2\n#endif\nBEGIN { printf("%d", N); }', "3"),
+    ('#if 0\nBEGIN { printf("never"); }\n#if 1\n#else\n#endif\n#elif 2 > 3\nBEGIN { printf("never"); }\n#else\nBEGIN { printf("once"); }\n#endif\nBEGIN { printf(" more"); }',
+     "once more"),
+    ('#ifndef BPFTRACE_HAVE_BTF\n#include <linux/a.h>\n#else\n#define M -3\n#endif\n#define A(x) 1\nBEGIN { printf("%d", M); @x /* a = b */ += 2; clear(@x); }', "-3\n"),
     ('BEGIN { printf("begin "); }\n#define ONE 1\n#include <linux/fs.h>\nEND { printf("%d", ONE); }\n#define TWO 2\n', "begin 1"),
     ('BEGIN { @h = hist(-1); @h = hist(1024); }', "@h: \n" + "(..., 0)" + " " * 15 + "1 |" + "@" * 52 + "|\n" + "".join(
         f"{h:<16}{0:>8} |{'':<52}|\n" for h in ["[0]", "[1]", *(f"[{1 << i}, {'1K' if i == 9 else 2 << i})" for i in range(1, 10))]) +
@@ -356,6 +363,13 @@ WRONG = [
     ("BEGIN { @x = 1 +; }", 1, 17, "expected a value"),
     ("BEGIN { @x = (1; }", 1, 16, "expected ) or , here"),
     ("BEGIN { @x = 1 ", 1, 16, "the program ends here"),
+    ("#define X 1 << 3\nBEGIN { printf(\"%d\", X); }", 2, 22, "its #define has several words: expected parentheses around them"),
+    ("#define A 5 + 1\n#define B (A * 2)\nBEGIN { printf(\"%d\", B); }", 3, 22, "'B' is not known"),
+    ("BEGIN { @ = lhist(1, 0, 5, 10); }", 1, 13, "one to 1000 steps"),
+    ("BEGIN { print(1, 2); }", 1, 18, "of what is no @map there is no more to say"),
+    ("BEGIN { @a = 1; print(@a, @a); }", 1, 27, "expected a number"),
+    ("kprobe:vfs_read { @[kstack(200)] = count(); }", 1, 28, "up to 127"),
+    ("kprobe:vfs_read { @[kstack(\"x\")] = count(); }", 1, 28, "expected how many frames"),
     ("kpobe:f { }", 1, 1, "no kind of probe: did you mean kprobe?"),
     ("interval:s { }", 1, 1, "expected how often"),
     ("BEGIN { system(\"true\"); }", 1, 9, "programs run nothing on this machine"),

@@ -260,20 +260,29 @@ static int put_find(struct compiling *c, const struct node *node)
 	return 0;
 }
 
+/* The kernel's own limit: kernel/events/core.c, sysctl_perf_event_max_stack */
+enum { FRAMES_MAX = 127 };
+
+static bool is_stack_mode(const char *text)
+{
+	return !strcmp(text, "perf") || !strcmp(text, "bpftrace") || !strcmp(text, "raw") || !strcmp(text, "build_id");
+}
+
 /* kstack(perf, 3), ustack(5): all modes print the same */
 static int put_stack(struct compiling *c, const struct node *node, bool user)
 {
-	uint64_t frames = 127;
+	uint64_t frames = FRAMES_MAX;
 
 	for (size_t i = 0; i < node->n; i++) {
-		if (node->list[i]->kind == NODE_TEXT)
+		if (node->list[i]->kind == NODE_TEXT && is_stack_mode(node->list[i]->text))
 			continue;
 		frames = node->list[i]->number;
 		if (node->list[i]->kind == NODE_PARAMETER && script_parameter(c->p, node->list[i], &frames, c->err) < 0)
 			return -1;
-		if ((node->list[i]->kind != NODE_NUMBER && node->list[i]->kind != NODE_PARAMETER) || !frames)
+		if ((node->list[i]->kind != NODE_NUMBER && node->list[i]->kind != NODE_PARAMETER) || !frames ||
+		    frames > FRAMES_MAX)
 			return script_error(c->p, node->list[i]->at, node->list[i]->len, c->err,
-					    "expected how many frames");
+					    "expected how many frames, up to %d", FRAMES_MAX);
 	}
 	code_add(c, STEP_STACK, user, 0, frames, 1);
 	return 0;
@@ -422,7 +431,7 @@ static int put_call(struct compiling *c, const struct node *node)
 static int put_builtin(struct compiling *c, const struct node *node)
 {
 	if (node->number == BUILTIN_KSTACK || node->number == BUILTIN_USTACK)
-		code_add(c, STEP_STACK, node->number == BUILTIN_USTACK, 0, 127, 1);
+		code_add(c, STEP_STACK, node->number == BUILTIN_USTACK, 0, FRAMES_MAX, 1);
 	else
 		code_add(c, STEP_BUILTIN, 0, node->number, 0, 1);
 	return 0;

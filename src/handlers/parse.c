@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/near.h"
+#include "parse_c.h"
 
 int parser_next(struct parser *s)
 {
@@ -41,13 +42,12 @@ int parser_accept(struct parser *s, int sign, bool *ret)
 typedef struct node *parse_word(struct parser *s, struct node *node);
 
 static struct node *parse_statement(struct parser *s);
-static const char *skip_c(struct script *p, const char *at);
 
 /* Go to the next word behind a handler, past what is C. */
 static int pass_c(struct parser *s)
 {
 	s->behind = s->word.at + s->word.len;
-	return word_at(s->script, skip_c(s->script, s->behind), &s->word, s->err);
+	return word_at(s->script, parse_c_skip(s->script, s->behind), &s->word, s->err);
 }
 
 /* A block, or one statement. */
@@ -263,6 +263,13 @@ static const char *find_compound(const char *at, int *ret_op, size_t *ret_len)
 	unsigned open = 0;
 
 	for (; *at && (open || !strchr(";{}", *at)); at++) {
+		if (*at == '/' && (at[1] == '/' || at[1] == '*')) {
+			at = words_skip(at);
+			if (!*at)
+				return NULL;
+			at--;
+			continue;
+		}
 		if (*at == '"') {
 			for (at++; *at && *at != '"'; at++)
 				at += *at == '\\' && at[1];
@@ -435,121 +442,6 @@ static int parse_handler(struct parser *s)
 	return h->body ? 0 : -1;
 }
 
-enum { DEFINES_MAX = 4096 };
-
-static void add_define(struct script *p, const char *name, uint64_t value)
-{
-	if (p->n_defines == DEFINES_MAX)
-		return;
-	p->defines = xreallocarray(p->defines, p->n_defines + 1, sizeof *p->defines);
-	p->defines[p->n_defines++] = (struct define){ xstrdup(name), value };
-}
-
-/* #define NAME NUMBER. What else it defines is not known here, and an error where it is used. */
-static void note_define(struct script *p, const char *at)
-{
-	char name[64], value[64], *end;
-	uint64_t n;
-
-	if (sscanf(at, "#%*[ \t]define %63[A-Za-z0-9_] %63s", name, value) != 2 &&
-	    sscanf(at, "#define %63[A-Za-z0-9_] %63s", name, value) != 2)
-		return;
-	n = strtoull(value, &end, 0);
-	if (*end)
-		return;
-	add_define(p, name, n);
-}
-
-/* "5", "-1", "1 << 3", "(1 << 3)". NULL: it is something else, which is not known here. */
-static const char *enum_value(const char *at, uint64_t *ret)
-{
-	bool open = *at == '(', minus;
-	char *end;
-
-	at = words_skip(at + open);
-	minus = *at == '-';
-	at = words_skip(at + minus);
-	if (!isdigit((unsigned char)*at))
-		return NULL;
-	*ret = strtoull(at, &end, 0);
-	*ret = minus ? -*ret : *ret;
-	at = words_skip(end);
-	if (at[0] == '<' && at[1] == '<') {
-		unsigned long by = strtoul(words_skip(at + 2), &end, 0);
-
-		*ret = by < 64 ? *ret << by : 0;
-		at = words_skip(end);
-	}
-	if (open && *at++ != ')')
-		return NULL;
-	return words_skip(at);
-}
-
-/* enum { A, B = 5 }: numbers by name, up to the }, or to what is not known. */
-static void note_enum(struct script *p, const char *at)
-{
-	uint64_t value = 0;
-	char name[64];
-	int n;
-
-	at += strcspn(at, "{;");
-	while (*at && *at != '}' && *at != ';') {
-		at = words_skip(at + 1);
-		if (sscanf(at, "%63[A-Za-z0-9_]%n", name, &n) != 1)
-			return;
-		at = words_skip(at + n);
-		if (*at == '=')
-			at = enum_value(words_skip(at + 1), &value);
-		if (!at || (*at != ',' && *at != '}'))
-			return;
-		add_define(p, name, value++);
-	}
-}
-
-/* struct NAME { … }; is that of the guest's own kernel here, whatever the program says of it. Returns what is behind.
- */
-static const char *skip_structure(struct script *p, const char *at)
-{
-	static const char *const words[] = { "struct", "union", "enum" };
-	unsigned open = 0;
-
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		size_t n = strlen(words[i]);
-
-		if (strncmp(at, words[i], n) || !strchr(" \t\n", at[n]))
-			continue;
-		if (*words[i] == 'e')
-			note_enum(p, at);
-		at += n + strcspn(at + n, "{;");
-		do {
-			open = open + (*at == '{') - (*at == '}');
-			at += *at != 0;
-		} while (*at && open);
-		at = words_skip(at); /* a ; may be missing */
-		return at + (*at == ';');
-	}
-	return at;
-}
-
-/* What stands before handlers, or between them, and is C. */
-static const char *skip_c(struct script *p, const char *at)
-{
-	const char *before;
-
-	do {
-		at = words_skip(at);
-		before = at;
-		if (*at == '#') {
-			note_define(p, at);
-			while (*at && *at != '\n')
-				at += *at == '\\' && at[1] ? 2 : 1;
-		} else {
-			at = skip_structure(p, at);
-		}
-	} while (at != before);
-	return at;
-}
-
 /* What bpftrace is told of its own limits and ways, which are others here; all but the first are passed over. */
 static const char *const config_names[] = {
 	"print_maps_on_exit", "cache_user_symbols", "cpp_demangle", "lazy_symbolication", "license", "log_size",
@@ -600,7 +492,7 @@ static int parse_config(struct parser *s)
 	while (!word_is(&s->word, '}'))
 		if (parse_setting(s) < 0)
 			return -1;
-	s->word.at = skip_c(s->script, s->word.at + 1);
+	s->word.at = parse_c_skip(s->script, s->word.at + 1);
 	return word_at(s->script, s->word.at, &s->word, s->err);
 }
 
@@ -646,14 +538,14 @@ static int parse_top(struct parser *s)
 
 static int parse_all(struct parser *s)
 {
-	s->word.at = skip_c(s->script, s->script->source);
+	s->word.at = parse_c_skip(s->script, s->script->source);
 	if (word_at(s->script, s->word.at, &s->word, s->err) < 0)
 		return -1;
 	if (word_is_name(&s->word, "config") && parse_config(s) < 0)
 		return -1;
 	while (s->word.kind != WORD_END)
 		if (parse_top(s) < 0 ||
-		    word_at(s->script, skip_c(s->script, s->word.at), &s->word, s->err) < 0)
+		    word_at(s->script, parse_c_skip(s->script, s->word.at), &s->word, s->err) < 0)
 			return -1;
 	if (!s->script->n_handlers)
 		return parser_unexpected(s, "a probe and what is done there: kprobe:vfs_read { @[comm] = count(); }");

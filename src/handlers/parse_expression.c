@@ -324,6 +324,10 @@ static struct node *parse_name(struct parser *s)
 			node->text_len = strlen(node->text);
 			return node;
 		}
+	if (script_loose(s->script, node->text))
+		return script_error(s->script, node->at, node->len, s->err,
+				    "its #define has several words: expected parentheses around them, as in (1 << 3)"),
+		       NULL;
 	if (script_constant(s->script, node->text, &node->number)) {
 		node->kind = NODE_NUMBER;
 		return node;

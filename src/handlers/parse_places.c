@@ -162,13 +162,23 @@ static int missing(const struct parser *s, const struct place_asked *place, cons
 	return script_error(s->script, place->at, place->len, s->err, "expected %s", expected);
 }
 
-/* Of a pattern that system calls alone fit, as sysc*, their system's name. Takes the text over. */
-static char *system_name(char *pattern)
+/* Does the name, or pattern, of a tracepoint fit only those of system calls, of which it names one or the one of all? */
+static bool is_for_syscalls(const char *name, bool raw)
+{
+	return raw ? !strcmp(name, "sys_enter") || !strcmp(name, "sys_exit")
+		   : !strncmp(name, "sys_enter_", 10) || !strncmp(name, "sys_exit_", 9);
+}
+
+/*
+ * Of a pattern of systems that only system calls' can be meant by, as sysc* or, with sys_enter_read behind it, *: their
+ * system's name. Takes the text over.
+ */
+static char *system_name(char *pattern, const char *name)
 {
 	static const char *const names[] = { "syscalls", "raw_syscalls" };
 
-	for (size_t i = 0; pattern && i < sizeof names / sizeof *names; i++)
-		if (strpbrk(pattern, "*?") && !strncmp(pattern, names[i], 3) && !fnmatch(pattern, names[i], 0)) {
+	for (size_t i = 0; pattern && name && strpbrk(pattern, "*?") && i < sizeof names / sizeof *names; i++)
+		if (!fnmatch(pattern, names[i], 0) && (!strncmp(pattern, names[i], 3) || is_for_syscalls(name, i))) {
 			free(pattern);
 			return xstrdup(names[i]);
 		}
@@ -202,8 +212,9 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 			       ? 0
 			       : missing(s, place, "page-faults, context-switches … and perhaps :COUNT");
 	case FORM_TRACEPOINT:
-		place->object = system_name(next_part(&at));
+		place->object = next_part(&at);
 		place->name = next_part(&at);
+		place->object = system_name(place->object, place->name);
 		if (!place->name)
 			return missing(s, place, "tracepoint:SYSTEM:NAME, as sched:sched_switch");
 		free(place->text);

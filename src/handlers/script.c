@@ -80,6 +80,14 @@ void *script_alloc(struct script *p, size_t n, size_t size)
 	return p->owned[p->n_owned++] = xcalloc(n, size);
 }
 
+bool script_loose(const struct script *p, const char *name)
+{
+	for (size_t i = 0; i < p->n_defines; i++)
+		if (!strcmp(p->defines[i].name, name))
+			return p->defines[i].loose;
+	return false;
+}
+
 bool script_constant(const struct script *p, const char *name, uint64_t *ret)
 {
 	for (size_t i = 0; i < p->n_defines; i++)

@@ -248,6 +248,7 @@ struct script {
 	struct define {
 		char *name;
 		uint64_t value;
+		bool loose; /* several words, without parentheses around them: only their preprocessor has its value */
 	} * defines; /* #define NAME NUMBER */
 	size_t n_defines;
 	void **owned; /* script_alloc() */
@@ -269,6 +270,9 @@ void *script_alloc(struct script *p, size_t n, size_t size);
 
 /* A number that the program, or a header of the kernel's, has a name for. False: it is none that is known. */
 bool script_constant(const struct script *p, const char *name, uint64_t *ret);
+
+/* Is it a #define of several words without parentheses, whose value depends on what stands beside it? */
+bool script_loose(const struct script *p, const char *name);
 
 /* What $1 is as a number: 0 where it was not given. An error: it is none. */
 int script_parameter(const struct script *p, const struct node *node, uint64_t *ret, struct error *err);

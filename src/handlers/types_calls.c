@@ -88,13 +88,29 @@ static int find_bytes(struct typing *t, struct node *node, const struct function
 					    "what that leads to");
 }
 
+/* What is known before anything runs: 5, -5, $1. */
+static int find_literal(struct typing *t, const struct node *node, int64_t *ret)
+{
+	bool minus = node->kind == NODE_UNARY && node->op == '-' && node->list[0]->kind == NODE_NUMBER;
+	uint64_t number = minus ? node->list[0]->number : node->number;
+
+	if (node->kind == NODE_PARAMETER && script_parameter(t->p, node, &number, t->err) < 0)
+		return -1;
+	if (node->kind != NODE_NUMBER && node->kind != NODE_PARAMETER && !minus)
+		return typing_wrong(t, node, "expected a number that is known before anything runs");
+	*ret = (int64_t)(minus ? -number : number);
+	return 0;
+}
+
 /* print(@x, 5, 2): how many, and what they are divided by */
 static int find_print_map(struct typing *t, struct node *node)
 {
+	int64_t ignored;
+
 	for (size_t i = 1; i < node->n; i++) {
 		if (node->list[0]->n)
 			return typing_wrong(t, node->list[i], "of one entry there is no more to say");
-		if (typing_number(t, node->list[i]) < 0)
+		if (find_literal(t, node->list[i], &ignored) < 0)
 			return -1;
 	}
 	return 0;
@@ -168,20 +184,6 @@ static int find_register(struct typing *t, struct node *node)
 		 : typing_wrong(t, node->list[0], "expected a register: \"ax\", \"di\", \"sp\", \"r8\", \"ip\" …");
 }
 
-/* What is known before anything runs: 5, -5, $1. */
-static int find_literal(struct typing *t, const struct node *node, int64_t *ret)
-{
-	bool minus = node->kind == NODE_UNARY && node->op == '-' && node->list[0]->kind == NODE_NUMBER;
-	uint64_t number = minus ? node->list[0]->number : node->number;
-
-	if (node->kind == NODE_PARAMETER && script_parameter(t->p, node, &number, t->err) < 0)
-		return -1;
-	if (node->kind != NODE_NUMBER && node->kind != NODE_PARAMETER && !minus)
-		return typing_wrong(t, node, "expected a number that is known before anything runs");
-	*ret = (int64_t)(minus ? -number : number);
-	return 0;
-}
-
 /* tseries(value, 100ms, 20, "max"): the last 20 intervals */
 static int find_series(struct typing *t, struct node *node)
 {
@@ -228,11 +230,12 @@ static int find_buckets(struct typing *t, struct node *node)
 	if (find_literal(t, node->list[1], &type->min) < 0 || find_literal(t, node->list[2], &type->max) < 0 ||
 	    find_literal(t, node->list[3], &type->step) < 0)
 		return -1;
-	if (type->min >= 0 && type->max > type->min && type->step > 0 &&
+	if (type->min >= 0 && type->max > type->min && type->step > 0 && type->step <= type->max - type->min &&
 	    (type->max - type->min) / type->step <= BUCKETS_MAX)
 		return 0;
-	return typing_wrong(t, node,
-			    "expected lhist(value, from, to, step): from at least 0, to above it, at most 1000 steps");
+	return typing_wrong(
+		t, node,
+		"expected lhist(value, from, to, step): from at least 0, to above it, one to 1000 steps between them");
 }
 
 static int find_aggregate(struct typing *t, struct node *node, const struct function *f)
@@ -344,6 +347,8 @@ int typing_call(struct typing *t, struct node *node)
 	case FUNCTION_PRINT:
 		if (node->list[0]->kind == NODE_MAP)
 			return find_map_argument(t, node, f);
+		if (node->n > 1)
+			return typing_wrong(t, node->list[1], "of what is no @map there is no more to say");
 		return find_arguments(t, node, f);
 	case FUNCTION_PRINTF:
 	case FUNCTION_TIME:

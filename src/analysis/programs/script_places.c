@@ -349,6 +349,39 @@ static int find_all(struct finding *f, struct error *err)
 	return 0;
 }
 
+static bool is_function(enum place_kind kind)
+{
+	return kind == PLACE_ENTRY || kind == PLACE_RETURN || kind == PLACE_CALL || kind == PLACE_CALL_END ||
+	       kind == PLACE_UPROBE || kind == PLACE_URETPROBE;
+}
+
+/* Is one of the handler's places there, or not a function? */
+static bool has_function(struct finding *f, const struct handler *h)
+{
+	uint32_t count = (uint32_t)names_count(f->o->session->names);
+
+	for (size_t i = 0; i < h->n_places; i++) {
+		f->asked = &h->places[i];
+		if (!is_function(f->asked->kind))
+			return true;
+		for (uint32_t function = 0; function < count; function++)
+			if (is_meant(f, function))
+				return true;
+	}
+	return !h->n_places;
+}
+
+int script_places_check(const struct session *session, struct script *script, struct error *err)
+{
+	const struct script_run_options o = { .session = session, .script = script };
+	struct finding f = { .o = &o };
+
+	for (size_t h = 0; h < script->n_handlers; h++)
+		if (!has_function(&f, &script->handlers[h]))
+			return no_function(&f, err);
+	return 0;
+}
+
 int script_places_find(const struct script_run_options *o, struct script_places *ret, struct error *err)
 {
 	struct finding f = { .o = o, .ret = ret };

@@ -50,6 +50,12 @@ static inline bool script_index_any(const struct script_index *x)
 	return x->count && x->first[x->count];
 }
 
+/*
+ * Has the trace any function of the kernel, of modules and of programs that the program names? What has no name in it
+ * cannot be recorded either. The error names the nearest.
+ */
+int script_places_check(const struct session *session, struct script *script, struct error *err);
+
 /* Call script_places_deinit() also after an error. */
 int script_places_find(const struct script_run_options *o, struct script_places *ret, struct error *err);
 void script_places_deinit(struct script_places *p);

@@ -95,7 +95,9 @@ static void put_probe(const struct script_runner *r, const struct place_asked *p
 			   place->kind == PLACE_CALL_END || place->kind == PLACE_UPROBE ||
 			   place->kind == PLACE_URETPROBE;
 
-	if (!is_pattern(place->name) || (!is_event && !is_function)) {
+	if (!is_pattern(place->name) && !(is_event && is_pattern(place->object)))
+		is_event = is_function = false;
+	if (!is_event && !is_function) {
 		buf_printf(out, "%s", place->text);
 		return;
 	}

@@ -8,7 +8,10 @@
 
 #include "analysis/programs/script_fields.h"
 #include "analysis/programs/script_live.h"
+#include "analysis/programs/script_places.h"
+#include "base/alloc.h"
 #include "base/file.h"
+#include "base/near.h"
 #include "cli/args/trace_has.h"
 #include "cli/past/past.h"
 #include "cli/print/file_sink.h"
@@ -42,20 +45,47 @@ int run_script_prepare(struct args *args, struct error *err)
 	return 0;
 }
 
-/* One that comes with upto; NULL: there is none of that name. */
+/* One that comes with upto, with .bt behind its name or without; NULL: there is none of that name. */
 static const struct script_tool *find_tool(const char *name)
 {
-	for (const struct script_tool *t = script_tools; t->name; t++)
-		if (!strcmp(t->name, name))
+	for (const struct script_tool *t = script_tools; t->name; t++) {
+		size_t n = strlen(name);
+
+		if (!strncmp(t->name, name, n) && (!t->name[n] || !strcmp(t->name + n, ".bt")))
 			return t;
+	}
 	return NULL;
 }
 
+/* A program has a { somewhere; what has none, and is there, or is called as files of programs are, is a file. */
 static bool is_file(const char *text)
 {
 	size_t n = strlen(text);
 
-	return n > 3 && !strcmp(text + n - 3, ".bt") && !strpbrk(text, "{\n");
+	return !strpbrk(text, "{\n") && ((n > 3 && !strcmp(text + n - 3, ".bt")) || access(text, F_OK) == 0);
+}
+
+/* No program, however short, is one word. */
+static bool is_word(const char *text)
+{
+	return *text && !strpbrk(text, "{:, \t\r\n/") && strcmp(text, "BEGIN") != 0 && strcmp(text, "END") != 0;
+}
+
+static int no_such_tool(const char *name, struct error *err)
+{
+	const char **names, *near;
+	size_t n = 0;
+
+	while (script_tools[n].name)
+		n++;
+	names = xcalloc(n + 1, sizeof *names);
+	for (size_t i = 0; i < n; i++)
+		names[i] = script_tools[i].name;
+	near = near_best(name, strlen(name), names);
+	error_set(err, "%s: no file, and no program that comes with upto%s%s", name,
+		  near ? ": did you mean " : "; 'upto run --list' has those", near ? near : "");
+	free(names);
+	return -1;
 }
 
 int run_script_read(const char *text, const char *const *parameters, size_t n, struct script *ret, struct error *err)
@@ -66,10 +96,12 @@ int run_script_read(const char *text, const char *const *parameters, size_t n, s
 	int r;
 
 	*ret = (struct script){ 0 };
+	if (tool && access(text, F_OK) < 0)
+		return script_parse(tool->name, tool->text, strlen(tool->text), given, n, ret, err);
+	if (!tool && !is_file(text) && is_word(text))
+		return no_such_tool(text, err);
 	if (!is_file(text))
 		return script_parse("-e", text, strlen(text), given, n, ret, err);
-	if (tool && access(text, F_OK) < 0)
-		return script_parse(text, tool->text, strlen(tool->text), given, n, ret, err);
 	if (file_read(text, SCRIPT_BYTES_MAX, &file, err) < 0)
 		return -1;
 	r = script_parse(text, file.len ? (const char *)file.data : "", file.len, given, n, ret, err);
@@ -176,6 +208,24 @@ static int read_formats(const char *path, struct event_formats *ret, struct erro
 	return r < 0 ? error_prefix(err, "%s", path) : 0;
 }
 
+/* Are there functions of such names at all? Before a guest runs again to tell that there are not. */
+static int check_functions(const struct args *args, struct error *err)
+{
+	unsigned first = script_parameters(args);
+	struct script script;
+	struct trace_arg t;
+	int r = run_script_read(script_text(args), args->operands + first, args->n_operands - first, &script, err);
+
+	if (r == 0)
+		r = trace_arg_open_whole(args, &t, err);
+	if (r == 0) {
+		r = script_places_check(&t.session, &script, err);
+		trace_arg_close(&t);
+	}
+	script_free(&script);
+	return r;
+}
+
 /* What the program asks for and the trace lacks: the guest runs again, if it can. */
 static int ask_the_past(const struct args *args, struct error *err)
 {
@@ -193,6 +243,8 @@ static int ask_the_past(const struct args *args, struct error *err)
 			r = run_script_asks(text, args->operands + first, args->n_operands - first, &formats, &probes,
 					    &events, err);
 	}
+	if (r == 0 && (*probes.data || *events.data))
+		r = check_functions(args, err);
 	if (r == 0 && (*probes.data || *events.data) &&
 	    past_add(path, (char *)probes.data, (char *)events.data, err) < 0)
 		r = error_prefix(err, "not all that the program asks for was recorded, as 'upto record -e' does it");

@@ -81,7 +81,7 @@ int run_register_check(const struct meta *meta, const char *path, struct error *
 		return 0;
 	return error_set(
 		err,
-		"%s: it was not recorded here by this user, and what it names is not started unasked: give the "
-		"command line behind the question: -- qemu-system-x86_64 …",
+		"%s: it was not recorded here by this user, and what it names is not started unasked: 'upto probe' "
+		"takes the command line, behind the probes: -- qemu-system-x86_64 …",
 		path);
 }
