@@ -997,6 +997,9 @@ def test_recorded():
     assert maps["@which"] == {"tracepoint:syscalls:sys_enter_openat": sum(maps["@opens"].values())} and maps["@sleeps"] == {"0,0,init": 1}, maps
     assert {k.split(",")[0] for k in maps["@at"]} == {"1"} and sum(maps["@at"].values()) == calls["vfs_read"], maps["@at"]
     assert maps["@enters"] == {"kprobe,0,1,1": calls["vfs_open"]} and maps["@leaves"] == {"kretprobe,1": calls["vfs_open"]}, (maps["@enters"], maps["@leaves"])
+    # other programs that ask for some of it, or for the same in another order, have it from the same records
+    p = run(UPTO, "run", "--json", "-e", 'kprobe:vfs_open { @some[reg("rsi") == arg1, arg0 != 0] = count(); } kprobe:vfs_open { @one[arg0 == reg("di")] = count(); }', trace)
+    assert json.loads(p.stdout.splitlines()[-1])["data"] in ({"@one": {"1": calls["vfs_open"]}}, {"@some": {"1,1": calls["vfs_open"]}}) and b"again" not in p.stderr, p
     ends = {f"{k},1": n for k, n in calls.items() if k.startswith("vfs_")}
     assert maps["@ends"] == ends and "vfs_getattr,1" in ends, (maps["@ends"], ends)
     assert maps["@probes"] == {f"kretprobe:{k}": n for k, n in ends.items()}, maps["@probes"]

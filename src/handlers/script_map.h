@@ -43,7 +43,7 @@ struct script_map {
 };
 
 /* All maps of a program together take no more; what is above that is left out, and counted. */
-enum { SCRIPT_MAPS_BYTES = 192 << 20 };
+enum { SCRIPT_MAPS_BYTES = 128 << 20 };
 
 /* NULL: there is none. Whoever finds a key has used it. */
 struct map_entry *script_map_find(struct script_map *m, const struct value *key);

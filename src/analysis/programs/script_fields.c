@@ -198,12 +198,12 @@ static bool find_own(const struct place_asked *place, const char *text, struct t
 static const char *type_in_record(const struct script_formats *f, const struct script_need *need, const char *text)
 {
 	const struct place_asked *place = &f->script->handlers[need->handler].places[need->place];
-	char name[24];
+	char name[SCRIPT_FIELD_NAME];
 
 	for (size_t i = 0; i < f->types->n_fields; i++) {
 		if (f->types->fields[i].handler != need->handler || strcmp(f->types->fields[i].text, text))
 			continue;
-		snprintf(name, sizeof name, "v%zu", script_field_number(f->types, i));
+		script_field_name(&f->types->fields[i], name);
 		for (size_t e = 0; e < f->formats->count; e++) {
 			long field = script_need_is(need, place, &f->formats->list[e])
 					     ? script_event_field(f->decoder, e, name)

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,13 +29,9 @@ size_t script_fields_of(const struct types *types, size_t handler)
 	return n;
 }
 
-size_t script_field_number(const struct types *types, size_t field)
+void script_field_name(const struct field_asked *field, char ret[SCRIPT_FIELD_NAME])
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < field; i++)
-		n += types->fields[i].handler == types->fields[field].handler;
-	return n;
+	snprintf(ret, SCRIPT_FIELD_NAME, "v%010" PRIx64, hash_text(0, field->text) & 0xffffffffff);
 }
 
 static bool is_function(enum place_kind kind)
@@ -78,22 +75,35 @@ static const char *type_of(const struct place_asked *place, const char *text)
 	return place->call ? ":s64" : place->by_types ? ":auto" : ":u64";
 }
 
+static int by_text(const void *a, const void *b)
+{
+	const struct field_asked *const *x = a, *const *y = b;
+
+	return strcmp((*x)->text, (*y)->text);
+}
+
+/* In the order of their texts, so that programs that ask for the same say it alike. */
 static void put_values(const struct types *types, size_t handler, const struct place_asked *place, struct buf *out)
 {
+	const struct field_asked **list = xcalloc(types->n_fields + 1, sizeof *list);
+	char name[SCRIPT_FIELD_NAME];
 	size_t n = 0;
 
-	for (size_t i = 0; i < types->n_fields; i++) {
-		const struct field_asked *f = &types->fields[i];
-		const char *text = f->text;
+	for (size_t i = 0; i < types->n_fields; i++)
+		if (types->fields[i].handler == handler)
+			list[n++] = &types->fields[i];
+	qsort(list, n, sizeof *list, by_text);
+	for (size_t i = 0; i < n; i++) {
+		const char *text = list[i]->text;
 
-		if (f->handler != handler)
-			continue;
-		buf_printf(out, " v%zu=", n++);
+		script_field_name(list[i], name);
+		buf_printf(out, " %s=", name);
 		if (is_of_file(place->kind))
 			text = put_register(text, out);
 		syscall_place_put(place, text, out);
-		buf_printf(out, "%s", type_of(place, f->text));
+		buf_printf(out, "%s", type_of(place, list[i]->text));
 	}
+	free(list);
 }
 
 static void put_keeps(const struct types *types, size_t handler, const struct place_asked *place, struct buf *out)
@@ -105,9 +115,8 @@ static void put_keeps(const struct types *types, size_t handler, const struct pl
 		}
 }
 
-/* Where, and which values: all of a probe's definition but its name. */
-static void put_definition(const struct types *types, size_t handler, const struct place_asked *place, bool keeps,
-			   struct buf *out)
+/* Where: what a probe's definition begins with, but for its name. */
+static void put_where(const struct place_asked *place, struct buf *out)
 {
 	if (place->object)
 		buf_printf(out, "%s:", place->object);
@@ -117,11 +126,6 @@ static void put_definition(const struct types *types, size_t handler, const stru
 	/* said by the definition's first letter, too: it is a part of what the event is called by */
 	if (is_of_file(place->kind) && returns(place->kind))
 		buf_printf(out, "%%return");
-	if (keeps)
-		put_keeps(types, handler, place, out);
-	else
-		put_values(types, handler, place, out);
-	buf_put_u8(out, 0);
 }
 
 static struct script_need *add(struct script_needs *n, size_t handler, size_t place)
@@ -131,19 +135,43 @@ static struct script_need *add(struct script_needs *n, size_t handler, size_t pl
 	return &n->list[n->count++];
 }
 
+static void name_values(struct script_need *need, const struct types *types)
+{
+	need->values = xcalloc(types->n_fields + 1, sizeof *need->values);
+	for (size_t i = 0; i < types->n_fields; i++) {
+		if (types->fields[i].handler != need->handler)
+			continue;
+		need->values[need->n_values] = xcalloc(1, SCRIPT_FIELD_NAME);
+		script_field_name(&types->fields[i], need->values[need->n_values++]);
+	}
+}
+
 static void add_probe(struct script_needs *n, const struct types *types, size_t handler, size_t number,
 		      const struct place_asked *place, bool keeps)
 {
 	struct script_need *need = add(n, handler, number);
-	struct buf text = { 0 };
+	struct buf where = { 0 }, values = { 0 };
 	char kind = returns(place->kind) ? 'r' : 'p';
 
 	need->keeps = keeps;
-	put_definition(types, handler, place, keeps, &text);
-	need->event = xasprintf("%c%012" PRIx64, keeps ? 'k' : 'h', (hash_text(kind, (char *)text.data) & 0xffffffffffff));
+	put_where(place, &where);
+	buf_put_u8(&where, 0);
+	if (keeps)
+		put_keeps(types, handler, place, &values);
+	else
+		put_values(types, handler, place, &values);
+	buf_put_u8(&values, 0);
+	need->event = xasprintf("%c%010" PRIx64 "%08" PRIx64, keeps ? 'k' : 'h',
+				hash_text(kind, (char *)where.data) & 0xffffffffff,
+				hash_text(0, (char *)values.data) & 0xffffffff);
 	/* the kernel's language: functions are symbols, as bpftrace's are, and not what was inlined of them */
-	need->text = xasprintf("%c:" EVENTS_OF_PROGRAMS "/%s %s", kind, need->event, (char *)text.data);
-	buf_free(&text);
+	need->text = xasprintf("%c:" EVENTS_OF_PROGRAMS "/%s %s%s", kind, need->event, (char *)where.data,
+			       (char *)values.data);
+	/* which address was kept is a matter of the whole program */
+	if (!keeps && !strstr((char *)values.data, "$kept("))
+		name_values(need, types);
+	buf_free(&where);
+	buf_free(&values);
 }
 
 /* The first address that the handler puts into a map, in the order of its text; NULL: none. */
@@ -219,6 +247,9 @@ void script_needs_deinit(struct script_needs *n)
 	for (size_t i = 0; i < n->count; i++) {
 		free(n->list[i].text);
 		free(n->list[i].event);
+		for (size_t k = 0; k < n->list[i].n_values; k++)
+			free(n->list[i].values[k]);
+		free(n->list[i].values);
 	}
 	free(n->list);
 	*n = (struct script_needs){ 0 };
@@ -253,6 +284,53 @@ bool script_need_is(const struct script_need *need, const struct place_asked *pl
 		return event_is_of_program(e) && is_called(e->name, need->event);
 	return !event_is_of_program(e) && (!place->object || !fnmatch(place->object, e->system, 0)) &&
 	       !fnmatch(place->name, e->name, 0);
+}
+
+/* Has the event's record a field for each value? Its format has lines as "field:u64 v0123456789;". */
+static bool has_values(const struct script_need *need, const char *format)
+{
+	for (size_t i = 0; i < need->n_values; i++) {
+		const char *at = format;
+		size_t n = strlen(need->values[i]);
+
+		while ((at = strstr(at, need->values[i])) && (at == format || at[-1] != ' ' || (at[n] != ';' && at[n] != '[')))
+			at += n;
+		if (!at)
+			return false;
+	}
+	return true;
+}
+
+/* The event at the same place that has at least the values; NULL: there is none, or it is that one itself. */
+static const struct event_format *find_more(const struct script_need *need, const struct event_formats *formats)
+{
+	enum { WHERE = 1 + 10 }; /* so many letters of its name tell where it is */
+	const struct event_format *ret = NULL;
+
+	for (size_t i = 0; i < formats->count; i++) {
+		const struct event_format *e = &formats->list[i];
+
+		if (!event_is_of_program(e))
+			continue;
+		if (is_called(e->name, need->event))
+			return NULL;
+		if (!ret && !strncmp(e->name, need->event, WHERE) && has_values(need, e->text))
+			ret = e;
+	}
+	return ret;
+}
+
+void script_needs_choose(struct script_needs *n, const struct event_formats *formats)
+{
+	for (size_t i = 0; i < n->count; i++) {
+		struct script_need *need = &n->list[i];
+		const struct event_format *more = need->values ? find_more(need, formats) : NULL;
+
+		if (!more)
+			continue;
+		free(need->event);
+		need->event = xstrndup(more->name, strcspn(more->name, "_"));
+	}
 }
 
 /* Does an earlier one ask for the same? */

@@ -16,7 +16,9 @@ struct script_need {
 	bool keeps;    /* a probe without a record: it hands addresses to others */
 	bool is_event; /* a trace event: system:name, in the words of record --event; else the definition of a probe */
 	char *text;
-	char *event; /* of a probe: its event's name */
+	char *event; /* of a probe: its event's name; of a value of that, see script_field_name() */
+	char **values; /* the names of these; NULL: what the event is called tells all that is asked for */
+	size_t n_values;
 };
 
 struct script_needs {
@@ -27,6 +29,12 @@ struct script_needs {
 /* An error: a place where what is asked for cannot be read. Call script_needs_deinit() also after an error. */
 int script_needs_find(const struct script *p, const struct types *types, struct script_needs *ret, struct error *err);
 void script_needs_deinit(struct script_needs *n);
+
+/*
+ * Where the trace lacks an event for just these values, and has one for more at the same place, that one will do: from
+ * now on it is meant.
+ */
+void script_needs_choose(struct script_needs *n, const struct event_formats *formats);
 
 /* The one of a handler's place; NULL: it needs nothing. */
 const struct script_need *script_needs_of(const struct script_needs *n, size_t handler, size_t place);
@@ -44,8 +52,9 @@ bool script_is_syscall(const struct place_asked *place);
 /* Has it any other tracepoints, whose fields only a trace tells? */
 bool script_has_tracepoints(const struct script *p);
 
-/* A field's number among its handler's: in a probe's record it is called v and that. */
-size_t script_field_number(const struct types *types, size_t field);
+/* What a field is called in a probe's record: the same in all programs that ask for it. */
+enum { SCRIPT_FIELD_NAME = 16 };
+void script_field_name(const struct field_asked *field, char ret[SCRIPT_FIELD_NAME]);
 size_t script_fields_of(const struct types *types, size_t handler);
 
 #endif

@@ -20,11 +20,11 @@ static void find_fields(struct script_runner *r)
 	r->fields = xcalloc(t->n_fields * events + 1, sizeof *r->fields);
 	for (size_t f = 0; f < t->n_fields; f++)
 		for (size_t e = 0; e < events; e++) {
-			char name[24];
+			char name[SCRIPT_FIELD_NAME];
 			bool own = event_is_of_program(&r->o->formats->list[e]);
 			const char *text = t->fields[f].text;
 
-			snprintf(name, sizeof name, "v%zu", script_field_number(t, f));
+			script_field_name(&t->fields[f], name);
 			r->fields[f * events + e] = script_event_field(r->o->decoder, e,
 								       own            ? name
 								       : *text == '$' ? text + 1

@@ -188,6 +188,8 @@ int run_script_asks(const char *text, const char *const *parameters, size_t n, c
 				  : script_compile(&script, &types, &code, err);
 	if (r == 0)
 		r = script_needs_find(&script, &code.types, &needs, err);
+	if (r == 0 && formats)
+		script_needs_choose(&needs, formats);
 	if (r == 0)
 		script_needs_put(&needs, &script, formats, ret_probes, ret_events);
 	script_needs_deinit(&needs);

@@ -50,6 +50,8 @@ int scripting_compile(struct scripting *s, const struct script_trace *t, struct 
 
 	if (r == 0)
 		r = script_needs_find(&s->script, &first.types, &s->needs, err);
+	if (r == 0)
+		script_needs_choose(&s->needs, &t->formats);
 	known.script = &s->script;
 	known.types = &first.types;
 	known.needs = &s->needs;
