@@ -378,8 +378,6 @@ static void put_json_map(const struct printer *p, const struct script_map *m, st
 	buf_printf(p->out, "{\"type\": \"%s\", \"data\": {\"@%s\": ", kind, m->name);
 	if (m->has_key)
 		buf_put_u8(p->out, '{');
-	else if (!n)
-		buf_printf(p->out, is_series(m) || is_histogram(m) ? "[]" : "null");
 	for (size_t i = 0; i < n; i++) {
 		if (m->has_key) {
 			key.len = 0;
@@ -410,7 +408,8 @@ void printer_put_map(const struct printer *p, const struct script_map *m, uint64
 	uint64_t last = is_series(m) ? print_series_last(m) : 0;
 
 	if (p->json) {
-		put_json_map(p, m, list + first, m->live - first, (int64_t)div);
+		if (first < m->live) /* of what is empty bpftrace's -f json has no line */
+			put_json_map(p, m, list + first, m->live - first, (int64_t)div);
 	} else {
 		for (size_t i = first; i < m->live; i++) {
 			put_entry(p, m, list[i], last, div);

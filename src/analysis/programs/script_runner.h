@@ -25,6 +25,7 @@ struct moment {
 	const uint64_t *args; /* of a system call */
 	uint64_t result;
 	bool exits;              /* it is the end of a system call */
+	bool faults;             /* it is that of the code that the frame cut into */
 	uint64_t text_insns;     /* of a system call: the counter at its begin */
 	const struct fact *line; /* of the log */
 	const struct span_of *span;

@@ -188,6 +188,17 @@ static uint64_t function_name(const struct script_runner *r)
 	return m->stack && m->stack->depth ? r->name_of[m->stack->frames[m->stack->depth - 1].function] + 1 : 0;
 }
 
+/* Where control is; or, of what cut into it, was. */
+static bool runs_user_code(const struct script_runner *r)
+{
+	const struct stack *stack = r->now.stack;
+	size_t depth = stack ? stack->depth : 0;
+
+	if (r->now.faults && depth)
+		depth--;
+	return depth && names_is_user(r->o->session->names, stack->frames[depth - 1].function);
+}
+
 static struct value builtin(void *state, enum builtin b)
 {
 	struct script_runner *r = state;
@@ -207,8 +218,7 @@ static struct value builtin(void *state, enum builtin b)
 	case BUILTIN_PROBE_TYPE:
 		return probe_type(r);
 	case BUILTIN_USER_MODE:
-		return number(m->stack && m->stack->depth &&
-			      names_is_user(r->o->session->names, m->stack->frames[m->stack->depth - 1].function));
+		return number(runs_user_code(r));
 	case BUILTIN_CPU:
 		return number(m->cpu);
 	case BUILTIN_NSECS:

@@ -104,6 +104,7 @@ static void begin_interrupt(struct script_runner *r, struct stacks *s, struct st
 		return;
 	frame->data = 1;
 	set_frame_moment(r, s, stack, frame);
+	r->now.faults = true;
 	fire_counted(r, s, OTHER_FAULT);
 }
 
