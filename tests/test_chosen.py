@@ -173,7 +173,7 @@ def test_holds_again(options):
     assert run(UPTO, "check", path).returncode == 0
     whole = upto_json("info", "--json", boot("all"))["events"]
     # a chunk is written whole, and is some tenths of a second of the host's time long: how much of the guest's that is, the host's load decides
-    assert written < whole * 4 / 5, (written, whole)
+    assert written < whole * 19 / 20, (written, whole)
     return f"{written} of {whole} events were written"
 
 

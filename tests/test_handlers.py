@@ -727,6 +727,21 @@ def test_ways(tmp_path):
     return f"{compared} lines"
 
 
+def test_files(tmp_path):
+    """A program's file is called as one likes; those that come with upto go by their names, also without .bt; nearly such names are told."""
+    path = tmp_path / "prog"
+    path.write_text('BEGIN { printf("from %s ", str($1)); exit(); }')
+    assert run(UPTO, "run", path, base(2)).stdout == run(UPTO, "run", "-e", path.read_text(), base(2)).stdout == b"Attaching 1 probe...\nfrom  "
+    assert b"from here " in run(UPTO, "run", path, "here", base(2)).stdout
+    for name, why in (("opensnop", b"opensnop: no file, and no program that comes with upto: did you mean opensnoop.bt"), (str(tmp_path / "none.bt"), b"No such file")):
+        p = run(UPTO, "run", name, base(2), check=False)
+        assert p.returncode == 1 and why in p.stderr and p.stderr.count(b"\n") == 1, p
+    assert run(UPTO, "run", "execsnoop", base(2)).stdout == run(UPTO, "run", "execsnoop.bt", base(2)).stdout
+    # before any guest runs again to find that there is no such function
+    p = run(UPTO, "run", "-e", "kprobe:vfs_raed { @[arg0] = count(); }", base(2), check=False)
+    assert p.returncode == 1 and b"-e:1:1: the trace has no function vfs_raed: did you mean vfs_read" in p.stderr, p
+
+
 def test_passed_over():
     """Of a handler's probes those that are nowhere are said to be, and the others fire."""
     trace = recording("6.12", 1)[0]
