@@ -121,7 +121,8 @@ def test_revived():
 @pytest.mark.parametrize("how", ["interrupt", *(pytest.param(how, marks=pytest.mark.long) for how in ("kill", "closed"))])
 def test_ended(how):
     """Ctrl-C, QEMU killed, nobody reads on: what there is is printed, and it is what the trace tells."""
-    live = Live(how, 'kprobe:vfs_open { printf("%d %s\\n", nsecs, comm); @[comm] = count(); }')
+    # on a slow host another guest might have ended by itself before
+    live = Live(how, 'kprobe:vfs_open { printf("%d %s\\n", nsecs, comm); @[comm] = count(); }', guest="plain" if how == "closed" else "hangs")
     first = [next(live.lines())[0] for _ in range(3)]
     if how == "closed":
         live.p.stdout.close()
