@@ -399,7 +399,8 @@ static void analyse_history(const struct reader *r, const struct names *names)
 		milestone_find(&h, names, &threads, "sh", &SPAN_ALL, &m);
 		kernel_log_init(&log, &h.facts, names->boots);
 		ending_find(r, &log, &ending);
-		ending_put(&ending, &threads, &text);
+		ending_find_hang(&session, &ending, &err);
+		ending_put(&ending, &session, &text);
 		ending_put_troubles(&ending, &text);
 		ending_deinit(&ending);
 		buf_free(&text);

@@ -215,3 +215,18 @@ def test_log_stacks():
     text = run(UPTO, "log", "--stack", "--grep", "^Run /init", trace).stdout.decode().splitlines()
     assert "Run /init" in text[0] and any(line.strip().startswith("run_init_process+0x") for line in text[1:]), text
     return f"{len(got)} lines"
+
+
+def test_printed_moments():
+    """A time as first and others print it, cut to microseconds, is for stack --at when what was printed had begun."""
+    trace, _ = recording("6.12", 2)
+    calls = [c for c in upto_json("calls", "--json", "--function", "vfs_read", "--depth", "1", "-n", "0", trace)["calls"] if c["function"] == "vfs_read" and (c["duration_ns"] or 0) > 3000]
+    for call in random.Random(1).sample(calls, 12):
+        printed = f"{call['start_ns'] // 1000 / 1e6:.6f}"
+        for at in printed, printed + "s":
+            stacks = upto_json("stack", "--json", "--running", "--at", at, trace)["stacks"]
+            assert any(s["pid"] == call["pid"] and "vfs_read" in [f["function"] for f in s["frames"]] for s in stacks), (call, stacks)
+    # more digits, or fewer, are the moment itself
+    exact = upto_json("stack", "--json", "--running", "--at", f"{calls[0]['start_ns']}ns", trace)["stacks"]
+    assert exact == upto_json("stack", "--json", "--running", "--at", f"{calls[0]['start_ns'] / 1e9:.9f}s", trace)["stacks"]
+    return f"{len(calls)} calls"

@@ -355,3 +355,41 @@ def test_bugs(tmp_path):
     assert upto_json("info", "--json", flight)["events"] < upto_json("info", "--json", trace)["events"] / 4
     told_of_object(flight)
     os.unlink(flight)
+
+
+GRAPH = """# tracer: function_graph
+ 1.000001 |   0)   a-5   |               |  vfs_read() {
+ 1.000002 |   0)   a-5   |               |    __asan_load8() {
+ 1.000003 |   0)   a-5   |   2.000 us    |      kasan_check_range();
+ 1.000007 |   0)   a-5   |   5.000 us    |    } /* __asan_load8 */
+ 1.000008 |   0)   a-5   |               |    rw_verify_area() {
+ 1.000009 |   0)   a-5   |               |      lock_acquire() {
+ 1.000010 |   0)   a-5   |   1.000 us    |        check_noncircular();
+ 1.000014 |   0)   a-5   |   5.000 us    |      } /* lock_acquire */
+ 1.000016 |   0)   a-5   |   8.000 us    |    } /* rw_verify_area */
+ 1.000017 |   0)   a-5   |               |    kasan_strings [kasan_test]() {
+ 1.000018 |   0)   a-5   |   1.000 us    |      strchr();
+ 1.000028 |   0)   a-5   |  11.000 us    |    } /* kasan_strings [kasan_test] */
+ 1.000030 |   0)   a-5   |  29.000 us    |  } /* vfs_read */
+"""
+
+
+def test_told(tmp_path):
+    """That a function is folded is said to whom asks for it, and that instruments cannot be where calls are left out; a test of KASAN's is a test."""
+    text, trace = tmp_path / "graph.txt", str(tmp_path / "graph.upto")
+    text.write_text(GRAPH)
+    run(UPTO, "import", "-o", trace, text)
+    for command in "calls", "first":
+        p = run(UPTO, command, "-F", "lock_acquire", trace, check=False)
+        assert b"lock_acquire: it is folded into who called it; --instruments shows it\n" in p.stderr, p
+        p = run(UPTO, command, "-F", "rw_verify_area", "--fold", "rw_verify_area", trace, check=False)
+        assert b"rw_verify_area: it is folded into who called it\n" in p.stderr, p
+        p = run(UPTO, command, "-F", "lock_acquire", "--instruments", trace)
+        assert b"lock_acquire" in p.stdout and not p.stderr, p
+    p = run(UPTO, "tree", "--min-duration", "2us", trace)
+    assert p.stderr == b"upto: instruments are shown, since calls are left out: who called them is not known\n" and b"lock_acquire" in p.stdout, p
+    tree = {n["function"]: n["calls"] for n in upto_json("tree", "--json", "--min", "0", trace)["tree"]}
+    assert tree.get("kasan_strings [kasan_test]") == tree.get("strchr") == 1 and "lock_acquire" not in tree and "kasan_check_range" not in tree, tree
+    # what has no instructions does not say how many
+    costs = json.loads(run(UPTO, "top", "--json", trace).stdout)["instruments"]
+    assert costs["KASAN"]["insns"] is None and costs["KASAN"]["ns"] == 5000, costs

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What stands before handlers, or between them, and is C or for its preprocessor: numbers with names, and conditions. */
+/* What stands before handlers, or between them, and is C, or its preprocessor's: numbers by name, and conditions. */
 #ifndef UPTO_HANDLERS_PARSE_C_H
 #define UPTO_HANDLERS_PARSE_C_H
 

@@ -162,7 +162,7 @@ static int missing(const struct parser *s, const struct place_asked *place, cons
 	return script_error(s->script, place->at, place->len, s->err, "expected %s", expected);
 }
 
-/* Does the name, or pattern, of a tracepoint fit only those of system calls, of which it names one or the one of all? */
+/* Can a tracepoint of that name, or pattern, be a system call's alone? raw: the one that is of all of them. */
 static bool is_for_syscalls(const char *name, bool raw)
 {
 	return raw ? !strcmp(name, "sys_enter") || !strcmp(name, "sys_exit")

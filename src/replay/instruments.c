@@ -101,13 +101,16 @@ static unsigned kind_of(const struct names *n, uint32_t function)
 	const char *name = names_function(n, function);
 	char own[64]; /* without the module or file behind it: "asan.module_ctor [ext4]" */
 	size_t len = strcspn(name, " ");
+	bool in_module = whose == OF_KERNEL && name[len];
 
 	if (!whose || names_is_group(n, function) || len >= sizeof own)
 		return 0;
 	memcpy(own, name, len);
 	own[len] = 0;
+	/* of a module there is only what registers it; others of such names are tests of the instruments */
 	for (unsigned i = 0; i < KINDS; i++)
-		if (kinds[i].whose & whose && is_called(kinds[i].functions, own))
+		if (kinds[i].whose & whose && (!in_module || kinds[i].whose != OF_KERNEL || !strncmp(own, "asan.", 5)) &&
+		    is_called(kinds[i].functions, own))
 			return i + 1;
 	return 0;
 }

@@ -286,16 +286,21 @@ bool script_need_is(const struct script_need *need, const struct place_asked *pl
 	       !fnmatch(place->name, e->name, 0);
 }
 
+static bool has_value(const char *format, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = format; (at = strstr(at, name)); at += n)
+		if (at > format && at[-1] == ' ' && (at[n] == ';' || at[n] == '['))
+			return true;
+	return false;
+}
+
 /* Has the event's record a field for each value? Its format has lines as "field:u64 v0123456789;". */
 static bool has_values(const struct script_need *need, const char *format)
 {
 	for (size_t i = 0; i < need->n_values; i++) {
-		const char *at = format;
-		size_t n = strlen(need->values[i]);
-
-		while ((at = strstr(at, need->values[i])) && (at == format || at[-1] != ' ' || (at[n] != ';' && at[n] != '[')))
-			at += n;
-		if (!at)
+		if (!has_value(format, need->values[i]))
 			return false;
 	}
 	return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "instruments_arg.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -43,9 +44,21 @@ static struct span asked_span(const struct args *args)
 	return span;
 }
 
+static void say_shown(const struct trace_arg *t)
+{
+	cleanup_free uint8_t *kinds = xcalloc(names_count(&t->names), sizeof *kinds);
+
+	if (instruments_mark(&t->names, kinds))
+		fprintf(stderr, "upto: instruments are shown, since calls are left out: who called them is not known\n");
+}
+
 static void fold_instruments(const struct args *args, struct trace_arg *t)
 {
-	if (!may_fold(t) || !mark_instruments(t))
+	if (!may_fold(t)) {
+		say_shown(t);
+		return;
+	}
+	if (!mark_instruments(t))
 		return;
 	t->fold_spent = xcalloc(FOLD_KINDS, sizeof *t->fold_spent);
 	t->fold.marks = t->fold_marks;
@@ -86,6 +99,23 @@ bool keeps_history(const struct args *args, const struct trace_arg *t)
 	return is_worth_index(t) && !arg(args, "instruments") && !arg(args, "fold");
 }
 
+bool fold_hides(const struct trace_arg *t, const char *list, bool *ret_instruments)
+{
+	struct error ignored;
+	bool any = false, *named;
+
+	*ret_instruments = false;
+	if (!t->session.fold || !t->session.fold->marks || functions_named(list, &t->names, &named, &ignored) < 0)
+		return false;
+	for (size_t i = 0; i < names_count(&t->names); i++)
+		if (named[i] && t->session.fold->marks[i] & FOLD_MARK) {
+			any = true;
+			*ret_instruments |= t->session.fold->marks[i] >> FOLD_KIND;
+		}
+	free(named);
+	return any;
+}
+
 static bool instruments_ran(const struct trace_arg *t)
 {
 	for (unsigned i = 1; t->fold_spent && i < FOLD_KINDS; i++)
@@ -105,7 +135,7 @@ void instruments_put_json(struct json *j, const struct trace_arg *t)
 		if (!spent->insns)
 			continue;
 		json_object(j, instruments_name(i));
-		json_number(j, "insns", spent->insns);
+		json_known(j, "insns", !reader_lacks(t->reader, "instructions"), spent->insns);
 		json_number(j, "ns", spent->ns);
 		json_close(j);
 	}

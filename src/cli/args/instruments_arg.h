@@ -35,6 +35,12 @@
 /* Fold what only watches the code (replay/instruments.h), unless the options say otherwise, and what --fold names. */
 int instruments_arg(const struct args *args, struct trace_arg *t, struct error *err);
 
+/*
+ * Is any of these functions (as --functions has them) folded into who calls it? *ret_instruments: since it only watches
+ * the code.
+ */
+bool fold_hides(const struct trace_arg *t, const char *list, bool *ret_instruments);
+
 /* Is the history worth to be kept beside the trace? That which most ask for is. */
 bool keeps_history(const struct args *args, const struct trace_arg *t);
 /*

@@ -189,6 +189,17 @@ static int replay(struct trace_arg *t, struct deepest *deepest, uint64_t at, str
 			     deepest ? &deepest_reach : &none, deepest, err);
 }
 
+/*
+ * "7.137560s": six digits behind the point are how moments are printed, without the rest of the microsecond. What was
+ * printed so happened within it.
+ */
+static bool is_printed_moment(const char *text)
+{
+	const char *point = strchr(text, '.');
+
+	return point && strspn(point + 1, "0123456789") == 6 && (!point[7] || !strcmp(point + 7, "s"));
+}
+
 static int run(const struct args *args, struct error *err)
 {
 	uint64_t at = UINT64_MAX;
@@ -203,6 +214,8 @@ static int run(const struct args *args, struct error *err)
 
 	if (arg_time(args, "at", &at, err) < 0)
 		return EXIT_USAGE;
+	if (arg(args, "at") && is_printed_moment(arg(args, "at")))
+		at += 1000;
 	if (arg(args, "deepest") && (arg(args, "at") || arg(args, "boot") || arg(args, "running") || arg(args, "fold")))
 		return error_set(err, "--deepest goes without --at, --boot, --running and --fold"), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)

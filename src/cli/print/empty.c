@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/args/instruments_arg.h"
 #include "cli/args/trace_has.h"
 #include "quantity.h"
 #include "terminal.h"
@@ -92,6 +93,23 @@ static void put_life(struct buf *out, const struct trace_arg *t)
 	buf_printf(out, " s");
 }
 
+/* It was called, and is part of whoever did. */
+static void put_folded(struct buf *out, const struct args *args, const struct trace_arg *t)
+{
+	static const char *const options[] = { "function", "functions" };
+	bool instruments;
+
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+		const char *list = command_has(args->command, options[i]) ? arg(args, options[i]) : NULL;
+
+		if (list && fold_hides(t, list, &instruments)) {
+			buf_printf(out, ": it is folded into who called it%s",
+				   instruments ? "; --instruments shows it" : "");
+			return;
+		}
+	}
+}
+
 void empty_say(const struct args *args, const struct trace_arg *t, const char *what)
 {
 	struct buf line = { 0 }, safe = { 0 };
@@ -100,6 +118,7 @@ void empty_say(const struct args *args, const struct trace_arg *t, const char *w
 	put_choice(&line, args);
 	put_times(&line, args);
 	put_life(&line, t);
+	put_folded(&line, args, t);
 	buf_put_u8(&line, 0);
 	terminal_escape(&safe, (char *)line.data);
 	buf_put_u8(&safe, 0);
