@@ -391,5 +391,5 @@ def test_told(tmp_path):
     tree = {n["function"]: n["calls"] for n in upto_json("tree", "--json", "--min", "0", trace)["tree"]}
     assert tree.get("kasan_strings [kasan_test]") == tree.get("strchr") == 1 and "lock_acquire" not in tree and "kasan_check_range" not in tree, tree
     # what has no instructions does not say how many
-    costs = json.loads(run(UPTO, "top", "--json", trace).stdout)["instruments"]
+    costs = upto_json("top", "--json", trace)["instruments"]
     assert costs["KASAN"]["insns"] is None and costs["KASAN"]["ns"] == 5000, costs
