@@ -78,7 +78,7 @@ wanted() {
 	check optional bc bc
 	check file /usr/share/OVMF/OVMF_CODE_4M.fd ovmf
 	kernels optional bpftrace bpftrace
-	kernels optional qemu-img qemu-utils
+	check optional qemu-img qemu-utils
 	kernels optional clang-19 clang-19
 	kernels optional ld.lld-19 lld-19
 	kernels optional llvm-ar-19 llvm-19
