@@ -405,7 +405,7 @@ WRONG = [
     ("BEGIN { break; }", 1, 9, "there is no loop around it"),
     ("BEGIN { @x = 99999999999999999999; }", 1, 14, "more than 64 bits"),
     ("BEGIN { printf(\"a); }", 1, 16, "the text has no end"),
-    ("BEGIN { @x = lhist(1, 0, 10000, 1); }", 1, 14, "at most 1000 steps"),
+    ("BEGIN { @x = lhist(1, 0, 10000, 1); }", 1, 14, "one to 1000 steps"),
     ("", 1, 1, "expected a probe and what is done there"),
     ("BEGIN { " + "(" * 300 + "1" + ")" * 300 + "; }", 1, None, "nested too deep"),
     ("macro f(a) { f(a) } BEGIN { print(f(1)); }", 1, None, "nested too deep"),
@@ -468,7 +468,7 @@ WRONG = [
     ("BEGIN { if (printf(\"a\")) { } }", 1, 13, "expected a number; this is nothing"),
     ("BEGIN { @x = hist(1); @y = @x; }", 1, 28, "is not copied"),
     ("log, span:initcall { print(args.text); }", 1, 28, "span:initcall has no text"),
-    ("BEGIN { @x[1] = 1; print(@x, (1, 2)); }", 1, 30, "expected a number; this is a tuple"),
+    ("BEGIN { @x[1] = 1; print(@x, (1, 2)); }", 1, 30, "expected a number that is known before anything runs"),
     ("BEGIN { @x[1] = 1; delete(@x[1], 5); }", 1, 27, "without a key"),
     ("BEGIN { @x[1] = 1; delete(@x); }", 1, 27, "expected a key"),
     ("BEGIN { len(1); }", 1, 13, "expected an @map"),
@@ -917,7 +917,7 @@ def test_edges(tmp_path):
     trace, empty, nul = base(2), tmp_path / "empty.bt", tmp_path / "nul.bt"
     empty.write_text("")
     nul.write_bytes(b"BEGIN { }\0")
-    for file, what in ((empty, "expected a probe"), (nul, "has no NUL bytes"), (tmp_path / "none.bt", "No such file"), (tmp_path, "expected a probe")):
+    for file, what in ((empty, "expected a probe"), (nul, "has no NUL bytes"), (tmp_path / "none.bt", "No such file"), (tmp_path, "not a regular file")):
         p = run(UPTO_ASAN, "run", str(file), trace, check=False)
         assert p.returncode == 1 and (what in p.stderr.decode() or "directory" in p.stderr.decode()) and not p.stdout, (file, p.stderr)
     with open("/dev/full", "w") as full:

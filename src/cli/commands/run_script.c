@@ -73,6 +73,7 @@ static bool is_word(const char *text)
 
 static int no_such_tool(const char *name, struct error *err)
 {
+	cleanup_free char *file = xasprintf("%s.bt", name);
 	const char **names, *near;
 	size_t n = 0;
 
@@ -81,7 +82,7 @@ static int no_such_tool(const char *name, struct error *err)
 	names = xcalloc(n + 1, sizeof *names);
 	for (size_t i = 0; i < n; i++)
 		names[i] = script_tools[i].name;
-	near = near_best(name, strlen(name), names);
+	near = near_best(file, strlen(file), names);
 	error_set(err, "%s: no file, and no program that comes with upto%s%s", name,
 		  near ? ": did you mean " : "; 'upto run --list' has those", near ? near : "");
 	free(names);
