@@ -243,7 +243,7 @@ def test_suspend(version, smp):
         UPTO, "info", trace).stdout.decode(), info
     stacks = upto_json("check", "--json", trace)
     assert stacks["ok"] and not stacks["not_checked"] and stacks["returns"]["unmatched_kernel"] <= 2, stacks
-    # the clock was set two seconds ahead, in whole ones; one of each vCPU's halts is that
+    # vCPU 0 is halted meanwhile, and for no longer than the clock was set ahead: two seconds, counted in whole ones
     halted = [json.loads(line)["ns"] for line in run(UPTO, "dump", "--json", "--cpu", "0", "--kind", "halt,resume", trace).stdout.splitlines()]
     calls = [c for c in upto_json("calls", "--json", "--function", "pm_suspend", "--depth", "1", "-n", "0", trace)["calls"] if c["function"] == "pm_suspend"]
     timeline = upto_json("timeline", "--json", "--kind", "suspend", trace)["timeline"]

@@ -217,7 +217,7 @@ static void put_seconds(uint64_t ns, struct buf *out)
 	buf_printf(out, "%" PRIu64 ".%06" PRIu64 " s", ns / 1000000000, ns % 1000000000 / 1000);
 }
 
-/* "; vCPU 0 takes no interrupt since 4.103221 s: insmod (55) is in stay [bugs]" */
+/* "; vCPU 0 takes no interrupt since 4.097013 s: busybox (117) is in stay [bugs]" */
 static void put_lockups(const struct lockups *lockups, const struct session *s, struct buf *out)
 {
 	for (size_t i = 0; i < lockups->count; i++) {

@@ -12,8 +12,7 @@ enum { SECOND = 1000000000 };
 
 /* What the last events of a vCPU tell. */
 struct last {
-	bool seen;     /* there is an event at all … */
-	bool open;     /* … and one up to which an interrupt may have been taken, at */
+	bool open;     /* there is an event at which an interrupt was taken, or may have been; the last one was at … */
 	uint64_t ns;
 	uint64_t task, place;
 	bool halted;
@@ -35,7 +34,6 @@ static bool may_interrupt(const struct session *s, const struct event *e)
 
 static void take(const struct session *s, const struct event *e, uint64_t task, struct last *last)
 {
-	last->seen = true;
 	last->task = e->kind == EVENT_TASK_SWITCH ? e->args[1] : task;
 	last->halted = e->kind == EVENT_HALT || (last->halted && e->kind == EVENT_CLOCK);
 	if (e->target)
@@ -69,9 +67,6 @@ static int read_last(const struct session *s, unsigned cpu, uint64_t end_ns, str
 	for (uint64_t length = SECOND; r >= 0 && span.from_ns && !last->open; length *= 4) {
 		span.from_ns = span.to_ns > length ? span.to_ns - length : 0;
 		r = read_span(s, &span, last, err);
-		/* nothing of it can be that long ago */
-		if (last->seen && last->halted)
-			break;
 	}
 	return r;
 }

@@ -349,20 +349,14 @@ static int find_all(struct finding *f, struct error *err)
 	return 0;
 }
 
-static bool is_function(enum place_kind kind)
-{
-	return kind == PLACE_ENTRY || kind == PLACE_RETURN || kind == PLACE_CALL || kind == PLACE_CALL_END ||
-	       kind == PLACE_UPROBE || kind == PLACE_URETPROBE;
-}
-
-/* Is one of the handler's places there, or not a function? */
+/* Is one of the handler's places there, or none of the kernel's functions? */
 static bool has_function(struct finding *f, const struct handler *h)
 {
 	uint32_t count = (uint32_t)names_count(f->o->session->names);
 
 	for (size_t i = 0; i < h->n_places; i++) {
 		f->asked = &h->places[i];
-		if (!is_function(f->asked->kind))
+		if (f->asked->kind != PLACE_ENTRY && f->asked->kind != PLACE_RETURN)
 			return true;
 		for (uint32_t function = 0; function < count; function++)
 			if (is_meant(f, function))

@@ -51,8 +51,8 @@ static inline bool script_index_any(const struct script_index *x)
 }
 
 /*
- * Has the trace any function of the kernel, of modules and of programs that the program names? What has no name in it
- * cannot be recorded either. The error names the nearest.
+ * Has the kernel of the trace the functions that the program names? What it does not have cannot be recorded by a run
+ * into the past either. The error names the nearest.
  */
 int script_places_check(const struct session *session, struct script *script, struct error *err);
 

@@ -291,6 +291,7 @@ const struct command cmd_stack = {
 	.description =
 		"Prints whole call stacks, the innermost function first: those of the threads that ran on each vCPU at that time, "
 		"then those of all other threads, as they were when they were switched out.\n"
+		"A time with six digits behind the point, as other commands print it, is behind all of that microsecond: what was printed has begun.\n"
 		"<interrupt> and <syscall> mark where the kernel was entered, and <signal> where a signal's handler was.\n"
 		"--deepest finds the moment at which a task's kernel stack was used farthest down, and prints that stack.\n"
 		"With --debug, each function in these files has its source line, and functions that were inlined "

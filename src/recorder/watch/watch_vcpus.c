@@ -144,7 +144,7 @@ void watch_suspended(void)
 
 /*
  * It was woken: firmware runs, on behalf of whoever had suspended the machine, until the kernel goes on where that was.
- * All tasks are there yet.
+ * All tasks are still there.
  */
 static void wake_up(struct vcpu *v, uint32_t site)
 {
