@@ -27,7 +27,7 @@ FILE_HEADER = 16
 CHUNK_HEADER = struct.Struct("<IHHIIQQQQQQQQIIII")
 FIELDS = ["magic", "type", "cpu", "stored", "unpacked", "number", "first_insns", "last_insns", "first_ns", "last_ns",
           "place", "space", "task", "events", "flags", "reserved", "crc"]
-META, SITES, EVENTS, SYMBOLS, END, TEXTS, FACTS = 1, 2, 3, 4, 5, 9, 10
+META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS = range(1, 11)
 TYPES = {"meta": META, "sites": SITES, "events": EVENTS, "symbols": SYMBOLS, "end": END, "facts": FACTS}
 # what a trace that was cut, and is whole up to there, may be found to have
 CUT_FINDING = re.compile(r"the trace has no end: .*|cut short within a chunk at byte \d+; the events before are whole")
@@ -596,6 +596,55 @@ def test_damaged_beside(kind):
         if kind == FACTS:
             assert not json.loads(ask(UPTO, "info", path, "--json")[1])["complete"]
     for left in (path, path + ".html"):
+        os.unlink(left)
+    return f"seed {number}: chunk {chunk['number']} of {len(chunks)}"
+
+
+def ran(path):
+    return sum(f["self_insns"] for f in json.loads(ask(UPTO, "top", path, "--json", "-n", "0")[1])["functions"])
+
+
+def said(kind):
+    return {META: "what the recorder told", SITES: "places of calls", SYMBOLS: "names of the kernel", END: "last words", TASKS: "records of tasks",
+            CODE: "records of modules", FILES: "names of functions of programs"}[kind]
+
+
+@pytest.mark.parametrize("kind", [META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES], ids="meta sites events symbols end tasks code files".split())
+@pytest.mark.weight(30)
+def test_damaged_tables(kind):
+    """One damaged chunk of each type, its payload, its header, or a block of the file that has it: what stands elsewhere is there, to the instruction."""
+    trace, _ = recording("6.12", 1)
+    data, chunks = chunks_of(trace)
+    number = seed()
+    rng = random.Random(number)
+    chunk = rng.choice([c for c in chunks if c["type"] == kind])
+    path, part = os.path.join(WORK, f"robust-tables-{kind}.upto"), os.path.join(WORK, f"robust-part-{kind}.upto")
+    whole, events = ran(trace), [c for c in chunks if c["type"] == EVENTS]
+    for at, size in ((chunk["offset"] + CHUNK_HEADER.size + chunk["stored"] // 2, 1), (chunk["offset"] + rng.randrange(CHUNK_HEADER.size), 1), (chunk["offset"] & ~511, 512)):
+        write(path, data[:at] + bytes(b ^ 0x55 for b in data[at:at + size]) + data[at + size:])
+        status, out, err = ask(UPTO, "check", path, "--json")
+        found = json.loads(out)["findings"]
+        texts = " ".join(f["text"] for f in found)
+        assert status == 1, (err, out)
+        hit = [c for c in chunks if c["offset"] < at + size and c["end"] > at]
+        if at >= chunk["offset"] + CHUNK_HEADER.size:  # the payload
+            assert kind == EVENTS or f"damaged at byte {chunk['offset']}: some " in texts and said(kind) in texts, texts
+        elif hit[-1] is not chunks[-1]:
+            assert re.search(r"damaged at byte \d+: \d+ chunks? in \d+ bytes cannot be found", texts), texts
+        else:
+            assert "a chunk header is damaged" in texts, texts
+        # the instructions of chunks of events that are gone: those that check names, and those in the hole
+        gone = {c["offset"] for c in hit if c["type"] == EVENTS}
+        for offset, n in re.findall(r"damaged at byte (\d+): \d+ events of vCPU 0 in (\d+) chunks", texts):
+            first = next(i for i, c in enumerate(events) if c["offset"] == int(offset))
+            gone |= {c["offset"] for c in [c for c in events[first:] if c["offset"] not in gone or c["offset"] == int(offset)][:int(n)]}
+        lost = sum(c["last_insns"] - c["first_insns"] for c in events if c["offset"] in gone)
+        assert ran(path) == whole - lost, (number, at)
+        if at >= chunk["offset"] + CHUNK_HEADER.size:
+            status, out, err = ask(UPTO, "thin", "-f", "--depth", "1000", "-o", part, path)
+            assert status == 0, err
+            assert kind == EVENTS or "is a part of a trace that is damaged: some " in ask(UPTO, "info", part)[2]
+    for left in (path, part):
         os.unlink(left)
     return f"seed {number}: chunk {chunk['number']} of {len(chunks)}"
 

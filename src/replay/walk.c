@@ -69,7 +69,7 @@ static int stage_start(struct stage *s, size_t chunk, struct error *err)
 	struct cpu_state state = { .insns = h->first_insns, .ns = h->first_ns, .space = h->space,
 				   .halted = h->flags & CHUNK_HALTED };
 
-	s->gap = s->reader->chunks[chunk].missing ? chunk : 0;
+	s->gap = s->reader->chunks[chunk].behind_gap ? chunk : 0;
 
 	if (reader_chunk(s->reader, chunk, s->zstd, &s->packed, &s->data, err) < 0)
 		return -1;

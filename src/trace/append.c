@@ -72,6 +72,14 @@ static int append(int fd, const struct chunk *last, enum chunk_type type, const 
 	return ret;
 }
 
+static bool is_damaged(const struct reader *r)
+{
+	for (size_t i = 0; i < r->n_damages; i++)
+		if (r->damages[i].offset)
+			return true;
+	return false;
+}
+
 int trace_append(const struct reader *r, enum chunk_type type, const struct buf *payload, struct error *err)
 {
 	const struct chunk *last = r->ended ? &r->chunks[r->n_chunks - 1] : NULL;
@@ -79,12 +87,18 @@ int trace_append(const struct reader *r, enum chunk_type type, const struct buf 
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	int fd = -1, ret = -1;
 
+	if (is_damaged(r)) { /* its chunks' numbers are not known any more */
+		error_set(err, "%s: is damaged: nothing can be added", r->path);
+		goto out;
+	}
 	if (!last || (r->cut_why && !is_left_over(r, last))) {
 		error_set(err, "%s: %s: nothing can be added", r->path, last ? r->cut_why : "has no end yet");
 		goto out;
 	}
-	if (reader_chunk(r, r->n_chunks - 1, zstd, &packed, &end, err) < 0)
+	if (reader_chunk(r, r->n_chunks - 1, zstd, &packed, &end, err) < 0) {
+		err->damaged = false; /* nobody can go on without it */
 		goto out;
+	}
 	fd = open(r->path, O_WRONLY | O_CLOEXEC);
 	ret = fd < 0 ? -errno : append(fd, last, type, payload, &end);
 	if (ret < 0)

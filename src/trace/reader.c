@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/crc32.h"
+#include "base/decimal.h"
 
 /* 0, or -1 when there are not n bytes there or they cannot be read. */
 static int read_at(const struct reader *r, void *data, size_t n, uint64_t offset)
@@ -57,7 +58,7 @@ static const char *header_fault(const struct reader *r, const struct chunk_heade
 {
 	if (h->magic != CHUNK_MAGIC || h->crc != crc32_of(h, offsetof(struct chunk_header, crc)))
 		return "a chunk header is damaged";
-	if (h->number != r->n_chunks)
+	if (h->number != r->next_number)
 		return "a chunk is missing";
 	if (h->unpacked > CHUNK_UNPACKED_MAX || h->stored > CHUNK_STORED_MAX || h->cpu >= CPUS_MAX)
 		return "a chunk header is damaged";
@@ -66,8 +67,77 @@ static const char *header_fault(const struct reader *r, const struct chunk_heade
 	return NULL;
 }
 
-/* From where the whole chunks end so far. */
-static void walk(struct reader *r)
+struct damage *reader_add_damage(struct reader *r, enum chunk_type type, uint64_t offset)
+{
+	struct damage *d;
+
+	r->damages = array_grow(r->damages, r->n_damages, &r->damages_cap, sizeof *r->damages);
+	d = &r->damages[r->n_damages++];
+	*d = (struct damage){ .type = type, .chunks = 1, .offset = offset };
+	return d;
+}
+
+/* Is it the header of a later chunk, which may be behind some that cannot be found? */
+static bool is_later_header(struct reader *r, const struct chunk_header *h, uint64_t offset)
+{
+	uint64_t expected = r->next_number;
+	bool later;
+
+	if (h->magic != CHUNK_MAGIC || h->number < expected)
+		return false;
+	r->next_number = h->number;
+	later = !header_fault(r, h, offset);
+	r->next_number = expected;
+	return later;
+}
+
+/* Find the next such header from an offset on. Returns its offset; 0: there is none. */
+static uint64_t find_header(struct reader *r, uint64_t offset, struct chunk_header *ret)
+{
+	static const char magic[] = { 'C', 'H', 'N', 'K' };
+	enum { BLOCK = 1 << 20 };
+	uint8_t *block = xmalloc(BLOCK);
+	uint64_t found = 0;
+
+	while (!found && r->size - offset >= sizeof *ret) {
+		size_t n = r->size - offset < BLOCK ? (size_t)(r->size - offset) : BLOCK;
+		const uint8_t *p = block, *last = block + n - sizeof *ret;
+
+		if (read_at(r, block, n, offset) < 0)
+			break;
+		while (!found && (p = memmem(p, (size_t)(last - p) + sizeof magic, magic, sizeof magic))) {
+			memcpy(ret, p, sizeof *ret);
+			if (is_later_header(r, ret, offset + (uint64_t)(p - block)))
+				found = offset + (uint64_t)(p - block);
+			if (p++ == last)
+				break;
+		}
+		offset += (uint64_t)(last - block) + 1;
+	}
+	free(block);
+	return found;
+}
+
+/* A header is damaged there: go on with the next chunk that can be found. False: there is none. */
+static bool leave_hole(struct reader *r, struct chunk *c)
+{
+	uint64_t offset = c->offset, found = find_header(r, offset, &c->header);
+	struct damage *hole;
+
+	if (!found)
+		return false;
+	hole = reader_add_damage(r, DAMAGE_HOLE, offset);
+	hole->chunks = c->header.number - r->next_number;
+	hole->bytes = found - offset;
+	r->next_number = c->header.number;
+	r->sites_lost = true;
+	c->offset = found;
+	c->behind_hole = true;
+	return true;
+}
+
+/* From where the whole chunks end so far; `beyond`: also what is behind a damaged header. */
+static void walk(struct reader *r, bool beyond)
 {
 	uint64_t offset = r->cut_at;
 
@@ -84,11 +154,13 @@ static void walk(struct reader *r)
 			break;
 		}
 		r->cut_why = header_fault(r, &c.header, offset);
-		if (r->cut_why)
+		if (r->cut_why && !(beyond && leave_hole(r, &c)))
 			break;
+		r->cut_why = NULL;
+		r->next_number++;
 		r->chunks = array_grow(r->chunks, r->n_chunks, &r->chunks_cap, sizeof *r->chunks);
 		r->chunks[r->n_chunks++] = c;
-		offset += sizeof c.header + c.header.stored;
+		offset = c.offset + sizeof c.header + c.header.stored;
 		r->ended = c.header.type == CHUNK_END;
 		r->n_event_chunks += c.header.type == CHUNK_EVENTS;
 	}
@@ -114,9 +186,7 @@ int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *
 		error_set(err, "%s: chunk %zu at byte %" PRIu64 " is damaged (%s); %s in it cannot be had", r->path, i,
 			  c->offset, ZSTD_isError(n) ? ZSTD_getErrorName(n) : "wrong size",
 			  c->header.type == CHUNK_EVENTS ? "the events" : "what is");
-		/* without another table, what events mean is not known */
-		err->damaged = c->header.type == CHUNK_EVENTS || c->header.type == CHUNK_FACTS ||
-			       c->header.type == CHUNK_TEXTS;
+		err->damaged = true;
 		return -1;
 	}
 	out->len = n;
@@ -172,6 +242,16 @@ static int take_symbols(struct reader *r, const struct buf *data, struct error *
 	return 0;
 }
 
+/* Some sites may be missing: what is here has its numbers nevertheless. */
+static int take_sites(struct reader *r, struct cursor *in, struct error *err)
+{
+	struct cursor first = *in;
+
+	if (r->sites_lost)
+		sites_leave_out(&r->sites, cursor_varint(&first));
+	return sites_decode(in, &r->sites, err);
+}
+
 static int take_chunk(struct reader *r, size_t i, struct buf *data, struct error *err)
 {
 	struct cursor in = cursor_over(data->data, data->len);
@@ -185,7 +265,7 @@ static int take_chunk(struct reader *r, size_t i, struct buf *data, struct error
 		ret = meta_parse(&r->meta, data->data, data->len, err);
 		break;
 	case CHUNK_SITES:
-		ret = sites_decode(&in, &r->sites, err);
+		ret = take_sites(r, &in, err);
 		break;
 	case CHUNK_TASKS:
 		ret = task_records_decode(&in, records_max, &r->tasks, err);
@@ -208,22 +288,72 @@ static int take_chunk(struct reader *r, size_t i, struct buf *data, struct error
 	return ret < 0 ? error_prefix(err, "%s: chunk %zu at byte %" PRIu64, r->path, i, r->chunks[i].offset) : 0;
 }
 
+/* Only what is in such a chunk is missing, and events at sites that are. */
+static void take_damaged(struct reader *r, const struct chunk *c)
+{
+	reader_add_damage(r, (enum chunk_type)c->header.type, c->offset);
+	r->sites_lost |= c->header.type == CHUNK_SITES;
+	if (c->header.type == CHUNK_SYMBOLS) /* those behind it keep their numbers */
+		take_symbols(r, &(struct buf){ 0 }, NULL);
+}
+
+/* Strings, facts, and what stands for calls that were left out are for those who ask. */
+static bool is_for_everybody(enum chunk_type type)
+{
+	return type != CHUNK_EVENTS && type != CHUNK_TEXTS && type != CHUNK_FACTS && type != CHUNK_SUMS &&
+	       type != CHUNK_HELD;
+}
+
+/* Which kernel's names are behind a hole is not known if some may be in it. */
+static void check_symbols(struct reader *r, size_t before_hole)
+{
+	char buffer[BOOT_KEY];
+	uint64_t last = 0;
+
+	for (size_t n = 1; meta_get(&r->meta, boot_key(n, "start_ns", buffer)); n++) {
+		uint64_t number = meta_get_u64(&r->meta, boot_key(n, "symbols", buffer), 0);
+
+		last = number > last ? number : last;
+	}
+	if (r->n_symbols == last + 1)
+		return;
+	for (; r->n_symbols > before_hole; r->n_symbols--)
+		buf_free(&r->symbols[r->n_symbols - 1]);
+}
+
+/* What was missing where this is a part of (docs/format.md: damaged). */
+static void add_earlier_damages(struct reader *r)
+{
+	const char *types = meta_get(&r->meta, "damaged");
+
+	for (uint64_t type; types && decimal_parse(&types, 0, &type); types += *types == ',')
+		reader_add_damage(r, (enum chunk_type)(type < CHUNK_TYPES ? type : CHUNK_TYPES), 0);
+}
+
 /* What chunks from that one on have for everybody. */
 static int load(struct reader *r, size_t first, struct error *err)
 {
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	struct buf packed = { 0 }, data = { 0 };
+	size_t before_hole = SIZE_MAX;
 	int ret = 0;
 
 	for (size_t i = first; i < r->n_chunks && ret == 0; i++) {
-		/* strings and facts are for those who ask: texts.h, facts.h */
-		if (r->chunks[i].header.type == CHUNK_EVENTS || r->chunks[i].header.type == CHUNK_TEXTS ||
-		    r->chunks[i].header.type == CHUNK_FACTS)
+		if (r->chunks[i].behind_hole && before_hole == SIZE_MAX)
+			before_hole = r->n_symbols;
+		if (!is_for_everybody(r->chunks[i].header.type))
 			continue;
 		ret = reader_chunk(r, i, zstd, &packed, &data, err);
 		if (ret == 0)
 			ret = take_chunk(r, i, &data, err);
+		if (ret < 0 && err->damaged) {
+			take_damaged(r, &r->chunks[i]);
+			*err = (struct error){ .text = "" };
+			ret = 0;
+		}
 	}
+	if (ret == 0 && before_hole != SIZE_MAX)
+		check_symbols(r, before_hole);
 	ZSTD_freeDCtx(zstd);
 	buf_free(&packed);
 	buf_free(&data);
@@ -268,8 +398,11 @@ int reader_open(const char *path, struct reader **ret, struct error *err)
 	if (read_file_header(r, err) < 0)
 		goto fail;
 	r->cut_at = sizeof(struct file_header);
-	walk(r);
-	if (load(r, 0, err) < 0 || find_arch(r, err) < 0 || find_boots(r, err) < 0)
+	walk(r, true);
+	if (load(r, 0, err) < 0)
+		goto fail;
+	add_earlier_damages(r);
+	if (find_arch(r, err) < 0 || find_boots(r, err) < 0)
 		goto fail;
 	*ret = r;
 	return 0;
@@ -288,7 +421,7 @@ int reader_go_on(struct reader *r, struct error *err)
 	if (r->ended || (uint64_t)st.st_size <= r->size)
 		return 0;
 	r->size = (uint64_t)st.st_size;
-	walk(r);
+	walk(r, false); /* a header may have been written in part */
 	if (load(r, before, err) < 0)
 		return -1;
 	boots_deinit(&r->boots);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Reads the container. Opening walks the chunk headers, so a trace that is
- * still being written, or was cut short, opens with what is whole.
+ * still being written, or was cut short, opens with what is whole; and one
+ * that is damaged in places with what is not (docs/format.md).
  */
 #ifndef UPTO_TRACE_READER_H
 #define UPTO_TRACE_READER_H
@@ -23,24 +24,25 @@
 struct chunk {
 	uint64_t offset; /* of its header in the file */
 	struct chunk_header header;
-	/*
-	 * how many events of its vCPU right before it were taken out (damage.h): it begins with a GAP that tells; 0:
-	 * none …
-	 */
-	uint64_t missing;
-	bool halted;     /* … and with a HALT, since its vCPU is */
+	bool behind_hole; /* chunks right before it, of whatever type, cannot be found, since a header is damaged */
+	bool behind_gap;  /* events of its vCPU right before it are missing (damage.h): it begins with a GAP … */
+	bool halted;      /* … and with a HALT, since its vCPU is */
+	uint64_t missing; /* how many these events are; 0: that is not known */
 };
 
-/* Chunks that were taken out: of events of one vCPU, one after the other, or one of facts or texts. */
+/* Chunks that are damaged: of events of one vCPU, one after the other, a hole, or one of another type. */
 struct damage {
-	enum chunk_type type; /* EVENTS; FACTS or TEXTS, of which only `offset` is told besides */
-	size_t chunks;
-	uint64_t offset;         /* in the file, of the first */
+	enum chunk_type type; /* DAMAGE_HOLE: chunks whose types are not known */
+	uint64_t chunks;
+	uint64_t offset;         /* in the file, of the first; 0: in that of which this trace is a part */
+	uint64_t bytes;          /* of a hole; 0 if the chunks are not there at all. What follows is of EVENTS only */
 	uint64_t events;
 	uint64_t from_ns, to_ns; /* as their headers tell */
 	unsigned cpu;
 	bool at_end;             /* nothing of that vCPU follows, so that no GAP tells of it */
 };
+
+#define DAMAGE_HOLE ((enum chunk_type)0)
 
 struct reader {
 	char *path;
@@ -49,11 +51,13 @@ struct reader {
 	uint32_t version;        /* of its format */
 	struct chunk *chunks;    /* all whole chunks, in file order */
 	size_t n_chunks, chunks_cap;
+	uint64_t next_number;    /* that the next chunk's header has */
 	const struct arch *arch; /* of the guest */
 	uint64_t kernel_stack;   /* bytes of a task's, and its alignment: as META tells, or as usual on that CPU */
 	struct meta meta;        /* of all META chunks and END */
 	struct boots boots;      /* as META tells of them */
 	struct sites sites;
+	bool sites_lost;         /* some of them are not known: events that have them are damaged */
 	struct task_records tasks; /* of all TASKS chunks */
 	struct stack_records stacks; /* of all STACKS chunks, in the order of gaps */
 	struct code_records code;  /* of all CODE chunks */
@@ -70,9 +74,12 @@ struct reader {
 	void (*progress)(void *context, size_t chunks);
 	void *progress_context;  /* whoever sets `progress` keeps it as long as the reader is used */
 	size_t n_event_chunks;
-	struct damage *damages;  /* what was taken out since it is damaged */
+	struct damage *damages;  /* what is missing since it is damaged */
 	size_t n_damages, damages_cap;
 };
+
+/* Where the chunks of events are damaged, or a hole is, damage_take_out() is to be called before they are decoded. */
+struct damage *reader_add_damage(struct reader *r, enum chunk_type type, uint64_t offset);
 
 /* What could not be watched since tables were full: an entry of META whose key begins so has how often. */
 #define READER_LIMIT "limit."

@@ -10,10 +10,14 @@ void sites_init(struct sites *s)
 		sites_add(s, &(struct site){ .kind = i < EVENT_KINDS ? (enum event_kind)i : EVENT_NONE });
 }
 
+/* A block of sites that are not known. */
+static struct site nowhere[SITE_BLOCK];
+
 void sites_deinit(struct sites *s)
 {
 	for (size_t i = 0; i < SITES_MAX / SITE_BLOCK; i++)
-		free(s->blocks[i]);
+		if (s->blocks[i] != nowhere)
+			free(s->blocks[i]);
 	*s = (struct sites){ 0 };
 }
 
@@ -28,6 +32,19 @@ uint32_t sites_add(struct sites *s, const struct site *site)
 	s->blocks[i / SITE_BLOCK][i % SITE_BLOCK] = *site;
 	__atomic_store_n(&s->count, i + 1, __ATOMIC_RELEASE);
 	return i;
+}
+
+void sites_leave_out(struct sites *s, uint64_t to)
+{
+	if (to <= s->count || to > SITES_MAX)
+		return;
+	/* whole blocks take no memory; the one that goes on with sites that are known has its own */
+	for (uint64_t i = s->count / SITE_BLOCK; i < to / SITE_BLOCK; i++)
+		if (!s->blocks[i])
+			s->blocks[i] = nowhere;
+	if (to < SITES_MAX && !s->blocks[to / SITE_BLOCK])
+		s->blocks[to / SITE_BLOCK] = xcalloc(SITE_BLOCK, sizeof(struct site));
+	s->count = (uint32_t)to;
 }
 
 static bool has_target(enum event_kind kind)

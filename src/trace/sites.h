@@ -39,4 +39,7 @@ static inline const struct site *sites_get(const struct sites *s, uint32_t i)
 void sites_encode(const struct sites *s, uint32_t from, uint32_t to, struct buf *out);
 int sites_decode(struct cursor *in, struct sites *s, struct error *err);
 
+/* Those below number `to` are not known: they have no kind. More than a table can have is left to be refused. */
+void sites_leave_out(struct sites *s, uint64_t to);
+
 #endif

@@ -208,11 +208,18 @@ static void check_end(const struct reader *r, const struct cpu_end *cpus, struct
 	for (size_t i = 0; i < r->n_damages; i++) {
 		const struct damage *d = &r->damages[i];
 
-		if (d->type == CHUNK_EVENTS)
+		if (!d->offset)
+			check_found(c, CHECK_CONTAINER, 1, "a part of a trace that is damaged: some %s cannot be had",
+				    damage_of(d));
+		else if (d->type == CHUNK_EVENTS)
 			check_found(c, CHECK_CONTAINER, d->events,
 				    "damaged at byte %" PRIu64 ": %" PRIu64
-				    " events of vCPU %u in %zu chunks cannot be had",
+				    " events of vCPU %u in %" PRIu64 " chunks cannot be had",
 				    d->offset, d->events, d->cpu, d->chunks);
+		else if (d->type == DAMAGE_HOLE)
+			check_found(c, CHECK_CONTAINER, d->chunks,
+				    "damaged at byte %" PRIu64 ": %" PRIu64 " chunk%s in %" PRIu64
+				    " bytes cannot be found", d->offset, d->chunks, d->chunks == 1 ? "" : "s", d->bytes);
 		else
 			check_found(c, CHECK_CONTAINER, 1, "damaged at byte %" PRIu64 ": some %s cannot be had",
 				    d->offset, damage_of(d));

@@ -7,6 +7,7 @@
 #include "analysis/calls/held_calls.h"
 #include "analysis/sums/left_functions.h"
 #include "base/alloc.h"
+#include "trace/damage.h"
 #include "trace/facts.h"
 #include "trace/sites.h"
 #include "trace/texts.h"
@@ -613,9 +614,19 @@ static void write_end(const struct writing *w)
 	}
 	thin_copy_meta(&w->t->session->reader->meta, &lines);
 	meta_put_u64(&lines, "events", w->builder->events);
+	damage_put_meta(w->t->session->reader, &lines);
 	put_sums(w);
 	builder_put_table(w->builder, CHUNK_END, &lines, BUILDER_TABLES_LEVEL);
 	buf_free(&lines);
+}
+
+/* Those that follow it keep their numbers. Returns 0. */
+static int leave_table_out(struct builder *b, uint16_t type, struct error *err)
+{
+	if (type == CHUNK_SYMBOLS)
+		builder_put_table(b, CHUNK_SYMBOLS, &(struct buf){ 0 }, BUILDER_TABLES_LEVEL);
+	*err = (struct error){ .text = "" };
+	return 0;
 }
 
 /* Tables go over as they are. */
@@ -636,6 +647,8 @@ static int copy_tables(const struct thinning *t, struct builder *b, struct error
 		result = reader_chunk(r, i, zstd, &packed, &data, err);
 		if (result == 0)
 			builder_copy_table(b, &r->chunks[i].header, &packed, &data);
+		else if (err->damaged)
+			result = leave_table_out(b, type, err);
 	}
 	ZSTD_freeDCtx(zstd);
 	buf_free(&packed);

@@ -9,6 +9,7 @@
 #include "cli/memory_limit.h"
 #include "cli/print/terminal.h"
 #include "program_calls.h"
+#include "trace/damage.h"
 
 void trace_arg_moved(struct trace_arg *t)
 {
@@ -38,6 +39,8 @@ int open_trace(const char *path, struct trace_arg *ret, struct error *err)
 	if (open_reader(path, &ret->reader, err) < 0)
 		return -1;
 	memory_limit(ret->reader);
+	if (ret->reader->n_damages)
+		damage_take_out(ret->reader);
 	if (names_init(&ret->names, ret->reader, err) < 0) {
 		reader_free(ret->reader);
 		return -1;

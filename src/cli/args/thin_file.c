@@ -71,7 +71,7 @@ static int open_again(const struct reader *r, struct trace_arg *ret, struct erro
 {
 	if (open_trace(r->path, ret, err) < 0)
 		return -1;
-	if (r->n_damages)
+	if (r->n_damages && !ret->reader->n_damages)
 		damage_take_out(ret->reader);
 	return 0;
 }

@@ -49,13 +49,18 @@ static void warn_damages(const struct reader *r)
 		struct buf line = { 0 };
 
 		terminal_escape(&line, r->path);
-		buf_printf(&line, ": is damaged at byte %" PRIu64 ": ", d->offset);
+		buf_printf(&line, ": ");
+		damage_put_place(&line, d);
+		buf_printf(&line, ": ");
 		if (d->type == CHUNK_EVENTS) {
 			buf_printf(&line, "%" PRIu64 " events of vCPU %u, from ", d->events, d->cpu);
 			put_moment(&line, d->from_ns);
 			buf_printf(&line, " to ");
 			put_moment(&line, d->to_ns);
 			buf_printf(&line, " s, cannot be had; the others can, as around a gap");
+		} else if (d->type == DAMAGE_HOLE && d->offset) {
+			buf_printf(&line, "%" PRIu64 " chunk%s in %" PRIu64 " bytes cannot be found; what is behind "
+					  "can, as around a gap", d->chunks, d->chunks == 1 ? "" : "s", d->bytes);
 		} else {
 			buf_printf(&line, "some %s cannot be had; all others can", damage_of(d));
 		}
