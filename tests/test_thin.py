@@ -1019,3 +1019,90 @@ def test_part_of_filtered():
     for options in ["--from", f"{middle}ns"], ["--to", f"{middle}ns"], ["--cpu", str(events(2)[0]["cpu"])]:
         got, all_ = (sum(f["self_insns"] for f in top(t, *options)["functions"]) for t in (path, whole_))
         assert 0 < got <= all_, (options, got, all_)
+
+
+def waits_of(trace):
+    return {(w["pid"], w["start_ns"]): w for w in upto_json("waits", "--json", trace)["waits"]}
+
+
+@pytest.mark.weight(8)
+def test_waits_of_filtered():
+    """Who slept, and until when, is the same though the calls that woke them up were left out: facts tell of those."""
+    want, got = waits_of(whole(2)), waits_of(thinned("waits", whole(2), "--min-duration", "200us"))
+    assert want.keys() == got.keys() and len(want) > 1000, (len(want), len(got), list(want.keys() ^ got.keys())[:5])
+    other = [(k, want[k]["asleep_ns"], got[k]["asleep_ns"]) for k in want if want[k]["asleep_ns"] != got[k]["asleep_ns"]]
+    # an interrupt may come between the fact and the event at which it is told
+    assert len(other) < len(want) / 50 and all(abs(a - b) < 1_000_000 for _, a, b in other), other[:5]
+    return f"{len(want)} waits, {len(other)} by an interrupt later"
+
+
+@pytest.mark.weight(8)
+def test_asleep_before():
+    """Who slept when a part begins, and is woken in it, slept in between; so says the whole trace."""
+    info = upto_json("info", "--json", whole(2))
+    middle = info["duration_ns"] * 2 // 3
+    path = thinned("asleep", whole(2), "--start", f"time:{middle}ns", "--stop", f"time:{middle + 500_000_000}ns")
+    [span] = upto_json("info", "--json", path)["spans"]
+    want, got = waits_of(whole(2)), waits_of(path)
+    first = min(ns for _, ns in got)
+    cut = {pid: w for (pid, ns), w in got.items() if ns == first and w["asleep_ns"] and not w["function"]}
+    assert len(cut) > 5 and 0 <= first - span["start_ns"] < 10_000_000, (cut, first, span)
+    for pid, w in cut.items():
+        all_ = [x for (p, ns), x in want.items() if p == pid and ns <= first < ns + x["asleep_ns"]]
+        assert len(all_) == 1, (pid, w)
+        end, ended = all_[0]["start_ns"] + all_[0]["asleep_ns"], first + w["asleep_ns"]
+        assert abs(end - ended) < 1_000_000, (pid, w, all_)
+    whys = upto_json("why", "--json", path)
+    held = sum(c["ns"] for c in whys["causes"] if c["kind"] == "unknown")
+    assert held < whys["total_ns"] / 10, whys["causes"][:5]
+    return f"{len(cut)} threads"
+
+
+@pytest.mark.weight(6)
+def test_others_are_not_shown():
+    """Of a trace that has calls of some threads only, those are who is told about."""
+    path = thinned("only", whole(2), "--comm", "exe")
+    pids = {p["pid"] for p in upto_json("ps", "--json", whole(2))["processes"] if p["comm"] == "exe"}
+    first = upto_json("syscalls", "--json", path)["syscalls"][0]
+    for command, rows in (("ps", "processes"), ("waits", "waits"), ("syscalls", "syscalls"), (f"stack --at {first['start_ns'] + 1}ns", "stacks")):
+        found = {r["pid"] for r in upto_json(*command.split(), "--json", path)[rows]}
+        assert found and found <= pids, (command, found - pids)
+    p = run(UPTO, "why", path)
+    assert b"its calls were left out" in p.stdout and b"what threads waited for" in p.stderr, p
+    assert b"only those that were kept" in run(UPTO, "stack", path).stderr
+
+
+@pytest.mark.weight(6)
+def test_moment_is_recorded():
+    """Up to when why asks by itself lies in what is recorded, also between parts; where the call was left out, the log tells when power went off."""
+    path = thinned("loads", whole(2), "--start", "entry:do_init_module", "--stop", "exit:do_init_module", "--every")
+    spans, why = upto_json("info", "--json", path)["spans"], upto_json("why", "--json", path)
+    assert len(spans) > 1 and any(s["start_ns"] <= why["until_ns"] <= s["stop_ns"] for s in spans), (spans, why["until_ns"])
+    [down] = [line["ns"] for line in upto_json("log", "--json", whole(2))["log"] if line["text"].startswith("reboot: ")]
+    why = upto_json("why", "--json", thinned("down", whole(2), "--comm", "exe"))
+    assert (why["until"], why["until_ns"]) == ("reboot: Power down", down), why["until"]
+    p = run(UPTO, "top", "--to", f"{spans[0]['start_ns']}ns", path)
+    assert b": recorded is only %d.%06d to " % (spans[0]["start_ns"] // 10**9, spans[0]["start_ns"] % 10**9 // 1000) in p.stderr, p.stderr
+
+
+def test_said_of_names():
+    """A name of a list that no thread has is said; one that is a moment's did not happen."""
+    p = run(UPTO, "top", "-n", "3", "--comm", "exe,nosuch", base(2))
+    assert p.stdout and b"--comm nosuch: no such thread in the trace\n" in p.stderr, p.stderr
+    fails(1, r": --to exec:nosuch did not happen$", "top", "--to", "exec:nosuch", base(2), upto=UPTO)
+
+
+@pytest.mark.weight(4)
+def test_chain_takes_all():
+    """Links have how long they are; --json has columns that are asked for, too."""
+    why = upto_json("why", "--json", "--chain", base(2))
+    assert sum(link["duration_ns"] for link in why["chain"]) == why["total_ns"]
+    rows = upto_json("why", "--json", "-o", "ns,name", "-s", "ns", base(2))["causes"]
+    assert [list(r) for r in rows[:2]] == [["ns", "name"]] * 2 and [r["ns"] for r in rows] == sorted((r["ns"] for r in rows), reverse=True)
+
+
+def test_calls_without_names():
+    """How often code without names was called does not depend on how it is looked at: a jump within it is no call."""
+    plain, folded = ({f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", *o, whole(2))["functions"]} for o in ([], ["--fold", "vfs_read"]))
+    groups = [name for name in plain if name.startswith("[") and name != "[unknown]"]
+    assert len(groups) > 3 and all(abs(plain[g] - folded.get(g, 0)) <= 2 for g in groups), {g: (plain[g], folded.get(g)) for g in groups}

@@ -230,6 +230,8 @@ static int run(const struct command *command, char **argv)
 
 static int help_on(const char *name)
 {
+	if (ascii_output_wanted())
+		ascii_output(&stdout, STDOUT_FILENO);
 	const struct command *command = name ? find(name) : NULL;
 
 	if (name && !command)

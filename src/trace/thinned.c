@@ -48,6 +48,13 @@ size_t thinned_spans(const struct meta *m, struct kept_span **ret)
 	return n;
 }
 
+bool thinned_is_filtered(const struct meta *m)
+{
+	const char *filtered = meta_get(m, "filtered");
+
+	return filtered && !strcmp(filtered, "yes");
+}
+
 uint64_t thinned_left_out(const struct meta *m, const char *reason)
 {
 	char key[64];

@@ -21,6 +21,9 @@ char *thinned_start(const struct meta *m);
 /* The spans that it has. Returns how many; 0: it is whole. The caller frees *ret. */
 size_t thinned_spans(const struct meta *m, struct kept_span **ret);
 
+/* Were calls left out, or may they have been? */
+bool thinned_is_filtered(const struct meta *m);
+
 /* Calls that were left out, by reason ("duration" …), of all that were looked at ("calls"). */
 uint64_t thinned_left_out(const struct meta *m, const char *reason);
 

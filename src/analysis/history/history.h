@@ -92,6 +92,12 @@ static inline uint64_t away_end(const struct away *a, uint64_t until)
 	return a->end_ns < until ? a->end_ns : until;
 }
 
+/* It was the thread's end: it waits for nothing. */
+static inline bool away_is_end(const struct away *a)
+{
+	return a->end_ns == a->start_ns && a->wake_ns == UINT64_MAX;
+}
+
 static inline uint64_t away_asleep_until(const struct away *a, uint64_t until)
 {
 	return a->wake_ns < away_end(a, until) ? a->wake_ns : away_end(a, until);

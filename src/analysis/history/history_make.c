@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "trace/thinned.h"
 #include "wait_kinds.h"
 
 enum { STACK_MAX = 32 /* functions of a stack that are kept */ };
@@ -83,33 +84,40 @@ static uint32_t holder_of(struct making *m, const struct stacks *s, const struct
 	return f->numbers[1] && holder != THREAD_NONE ? (uint32_t)holder : HISTORY_NONE;
 }
 
-static void begin_away(struct making *m, const struct stacks *s, const struct stack *stack, uint64_t since_ns)
+/* Nothing is known of it yet. What this returns is there until the next is added. */
+static struct away *add_away(struct making *m, uint32_t thread, uint64_t since_ns)
 {
 	struct history *h = m->history;
-	uint32_t functions[STACK_MAX], thread = making_thread(s, stack);
-	size_t n = take_functions(stack, stack->depth, functions, true, s->names), at;
-	struct away a = {
+
+	h->aways = array_grow(h->aways, h->n_aways, &m->aways_cap, sizeof *h->aways);
+	h->aways[h->n_aways] = (struct away){
 		.thread = thread, .span = m->open[thread].span, .start_ns = since_ns, .wake_ns = UINT64_MAX,
 		.end_ns = UINT64_MAX,
 		.function = HISTORY_NONE, .caller = HISTORY_NONE, .holder = HISTORY_NONE, .waker = HISTORY_NONE,
 		.waker_function = HISTORY_NONE,
 		.timer = { .function = HISTORY_NONE, .in = HISTORY_NONE, .by = HISTORY_NONE },
 	};
+	m->open[thread].away = (uint32_t)h->n_aways;
+	return &h->aways[h->n_aways++];
+}
 
-	a.kind = wait_kind_of(&m->kinds, functions, n, &at);
+static void begin_away(struct making *m, const struct stacks *s, const struct stack *stack, uint64_t since_ns)
+{
+	uint32_t functions[STACK_MAX];
+	size_t n = take_functions(stack, stack->depth, functions, true, s->names), at;
+	struct away *a = add_away(m, making_thread(s, stack), since_ns);
+
+	a->kind = wait_kind_of(&m->kinds, functions, n, &at);
 	if (at == n)
 		for (at = 0; at < n && m->kinds.scheduler[functions[at]];)
 			at++;
 	if (at < n)
-		a.function = functions[at];
+		a->function = functions[at];
 	if (at + 1 < n)
-		a.caller = functions[at + 1];
-	a.stack = keep_stack(m, functions, n);
-	if (a.kind == WAIT_LOCK)
-		a.holder = holder_of(m, s, stack);
-	h->aways = array_grow(h->aways, h->n_aways, &m->aways_cap, sizeof *h->aways);
-	m->open[thread].away = (uint32_t)h->n_aways;
-	h->aways[h->n_aways++] = a;
+		a->caller = functions[at + 1];
+	a->stack = keep_stack(m, functions, n);
+	if (a->kind == WAIT_LOCK)
+		a->holder = holder_of(m, s, stack);
 }
 
 /*
@@ -171,6 +179,7 @@ static void lose_aways(struct making *m)
 
 		t->lost = t->away;
 		t->away = HISTORY_NONE;
+		t->ran = false;
 		if (!a)
 			continue;
 		a->end_ns = latest(m->lost_ns, a->start_ns);
@@ -190,6 +199,38 @@ static bool is_dead(const struct making *m, const struct stack *stack)
 	return false;
 }
 
+/* The absence of a thread that is woken up now; NULL: it was woken up before, or does not sleep. */
+static struct away *sleep_of(struct making *m, const struct stacks *s, uint64_t task, uint64_t ns)
+{
+	long found = threads_find(s->threads, task, ns);
+	uint32_t thread = (uint32_t)found;
+	struct away *a = NULL;
+
+	if (found == THREAD_NONE)
+		return NULL;
+	if (m->open[thread].away != HISTORY_NONE)
+		a = &m->history->aways[m->open[thread].away];
+	/* it went to sleep before what is recorded begins */
+	else if (!m->open[thread].ran && m->begins_ns && s->threads->list[thread].start_ns < m->begins_ns)
+		a = add_away(m, thread, m->begins_ns), m->moved = true;
+	return !a || a->wake_ns != UINT64_MAX || a->start_ns > ns ? NULL : a;
+}
+
+/* Who was woken up so far by calls that were left out; who did it, and in what, is not known then. */
+static void wakes_told(struct making *m, const struct stacks *s)
+{
+	const struct facts *facts = &m->history->facts;
+
+	for (; m->next_wake < facts->count && facts->list[m->next_wake].ns <= s->ns; m->next_wake++) {
+		const struct fact *f = &facts->list[m->next_wake];
+		struct away *a = f->kind == FACT_WAKE && f->ns >= m->begins_ns
+					 ? sleep_of(m, s, f->numbers[0], f->ns) : NULL;
+
+		if (a)
+			a->wake_ns = f->ns;
+	}
+}
+
 static void switched(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu)
 {
 	struct making *m = state;
@@ -199,8 +240,11 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 	if (m->running[cpu].plain.slice.thread == next &&
 	    (from == to || (from->thread == THREAD_NONE && to->thread == THREAD_NONE)))
 		return;
+	if (m->lacks_calls)
+		wakes_told(m, s);
 	if (from->thread != THREAD_NONE && !is_dead(m, from))
 		begin_away(m, s, from, s->ns);
+	m->open[next].ran = true;
 	slices_cut(m, s, cpu, next, m->open[next].span, end_away(m, s, next));
 }
 
@@ -236,16 +280,13 @@ static enum wake_context context_of(const struct making *m, const struct stack *
 static void wake(struct making *m, struct stacks *s, const struct stack *stack, struct frame *frame)
 {
 	const struct fact *f = facts_find(&m->history->facts, FACT_WAKE, (uint32_t)stack->cpu, s->insns);
-	long thread = f ? threads_find(s->threads, f->numbers[0], s->ns) : THREAD_NONE;
 	uint32_t functions[STACK_MAX];
 	struct away *a;
 	size_t n;
 
 	frame->data = f ? 0 : FRAME_UNTOLD;
-	if (thread == THREAD_NONE || m->open[thread].away == HISTORY_NONE)
-		return;
-	a = &m->history->aways[m->open[thread].away];
-	if (a->wake_ns != UINT64_MAX)
+	a = f ? sleep_of(m, s, f->numbers[0], s->ns) : NULL;
+	if (!a)
 		return;
 	a->wake_ns = s->ns;
 	a->waker = making_thread(s, stack);
@@ -391,8 +432,10 @@ static void gap(void *state, struct stacks *s, const struct stack *stack, uint64
 		m->lost_ns = latest(m->lost_ns, from_ns);
 		lose_aways(m);
 	}
+	m->begins_ns = s->ns;
 	slices_gap(m, s, (unsigned)stack->cpu, making_thread(s, stack), from_ns);
 	end_away(m, s, making_thread(s, stack));
+	m->open[making_thread(s, stack)].ran = true;
 }
 
 static bool ran_linux(const struct session *session)
@@ -410,6 +453,7 @@ static void begin(struct making *m, const struct session *session)
 	size_t n = session->threads->count + reader_vcpus(session->reader), functions = names_count(session->names);
 
 	m->n_cpus = reader_vcpus(session->reader);
+	m->lacks_calls = thinned_is_filtered(&session->reader->meta);
 	m->open = xcalloc(n, sizeof *m->open);
 	for (size_t i = 0; i < n; i++)
 		m->open[i] = nothing_open;
@@ -478,6 +522,14 @@ static void sort_aways(struct history *h)
 	h->aways = sorted;
 }
 
+/* It had begun to exit, and never came back: it is over then, though do_task_dead() was left out. */
+static bool was_its_last(const struct threads *threads, const struct away *a)
+{
+	const struct thread *t = threads_at(threads, a->thread);
+
+	return t && a->end_ns == UINT64_MAX && a->wake_ns == UINT64_MAX && t->end_ns <= a->start_ns;
+}
+
 /* Who never ran again slept to the end, or was ready; and what ran last did so up to the end. */
 static void finish(struct making *m, struct stacks *s)
 {
@@ -494,6 +546,8 @@ static void finish(struct making *m, struct stacks *s)
 
 		if (h->aways[i].end_ns == UINT64_MAX && boot + 1 < boots->count)
 			h->aways[i].end_ns = boots->list[boot + 1].start_ns;
+		if (m->lacks_calls && was_its_last(s->threads, &h->aways[i]))
+			h->aways[i].end_ns = h->aways[i].start_ns;
 	}
 }
 

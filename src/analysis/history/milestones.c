@@ -120,26 +120,52 @@ static bool find_host(const struct history *h, const struct span *within, struct
 	       put(ret, h->host_thread, h->host_ns, "the last word to the host");
 }
 
-static bool find_default(const struct history *h, const struct names *names, const struct threads *threads,
-			 const struct span *within, struct milestone *ret)
+/* Where the call that asks for it was left out, the kernel's last word on it; kernel/reboot.c. */
+static bool find_last_word(const struct history *h, const struct names *names, const struct threads *threads,
+			   const struct span *within, struct milestone *ret)
 {
-	return find_panic(h, names, threads, within, ret) || find_shutdown(h, within, ret) ||
-	       find_login(threads, within, ret) || find_host(h, within, ret) || find_init(threads, within, ret);
+	return find_line(h, names, threads, "reboot: ", true, within, ret);
 }
 
-/* What happened outside of all that is recorded, as tasks tell of it, is not what is asked about. */
-static struct span recorded(const struct meta *meta, const struct span *within)
-{
-	struct span all = *within;
-	struct kept_span *list;
-	size_t n = thinned_spans(meta, &list);
+/* The parts of the trace that are recorded. */
+struct recorded {
+	struct span all;         /* from the first to the last */
+	struct kept_span *spans;
+	size_t n;                /* 0: it is whole */
+	bool filtered;           /* calls are missing */
+};
 
-	if (n && all.from_ns < list[0].start_ns)
-		all.from_ns = list[0].start_ns;
-	if (n && list[n - 1].stop_ns != UINT64_MAX && all.to_ns > list[n - 1].stop_ns)
-		all.to_ns = list[n - 1].stop_ns + 1;
-	free(list);
-	return all;
+/* What happened outside of what is recorded, as facts and tasks tell of it, is not what is asked about. */
+static bool is_recorded(const struct recorded *r, uint64_t ns)
+{
+	size_t i = 0;
+
+	while (i < r->n && r->spans[i].stop_ns < ns)
+		i++;
+	return !r->n || (i < r->n && r->spans[i].start_ns <= ns);
+}
+
+static bool find_default(const struct history *h, const struct names *names, const struct threads *threads,
+			 const struct recorded *r, const struct span *within, struct milestone *ret)
+{
+	return (find_panic(h, names, threads, within, ret) && is_recorded(r, ret->ns)) ||
+	       (find_shutdown(h, within, ret) && is_recorded(r, ret->ns)) ||
+	       (r->filtered && find_last_word(h, names, threads, within, ret) && is_recorded(r, ret->ns)) ||
+	       (find_login(threads, within, ret) && is_recorded(r, ret->ns)) ||
+	       (find_host(h, within, ret) && is_recorded(r, ret->ns)) ||
+	       (find_init(threads, within, ret) && is_recorded(r, ret->ns));
+}
+
+static struct recorded recorded(const struct meta *meta, const struct span *within)
+{
+	struct recorded r = { .all = *within, .filtered = thinned_is_filtered(meta) };
+
+	r.n = thinned_spans(meta, &r.spans);
+	if (r.n && r.all.from_ns < r.spans[0].start_ns)
+		r.all.from_ns = r.spans[0].start_ns;
+	if (r.n && r.spans[r.n - 1].stop_ns != UINT64_MAX && r.all.to_ns > r.spans[r.n - 1].stop_ns)
+		r.all.to_ns = r.spans[r.n - 1].stop_ns + 1;
+	return r;
 }
 
 /* Where what is recorded ends: of a part that has none of the others. */
@@ -156,20 +182,22 @@ static bool find_end(const struct history *h, const struct meta *meta, const str
 bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads,
 		       const struct meta *meta, const struct span *span, struct milestone *ret)
 {
-	const struct span within = recorded(meta, span);
+	struct recorded r = recorded(meta, span);
 	const struct boots *boots = names->boots;
 	bool found = false;
 
 	for (size_t i = boots->count; i-- && !found;) {
-		struct span boot = within;
+		struct span boot = r.all;
 
 		if (boot.from_ns < boots->list[i].start_ns)
 			boot.from_ns = boots->list[i].start_ns;
 		if (i + 1 < boots->count && boot.to_ns > boots->list[i + 1].start_ns)
 			boot.to_ns = boots->list[i + 1].start_ns;
-		found = boot.from_ns < boot.to_ns && find_default(h, names, threads, &boot, ret);
+		found = boot.from_ns < boot.to_ns && find_default(h, names, threads, &r, &boot, ret);
 	}
-	return found || find_end(h, meta, &within, ret);
+	found = found || find_end(h, meta, &r.all, ret);
+	free(r.spans);
+	return found;
 }
 
 /* Who told of a unit's end, mounted it, or asked for power-off, as the last phase before that ended then. */

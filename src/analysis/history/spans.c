@@ -290,6 +290,13 @@ void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct 
 	frame->data = told ? frame->data & ~FRAME_UNTOLD : frame->data | FRAME_UNTOLD;
 }
 
+/* The function on top of the stack. */
+static bool is_called_by(const struct stacks *s, const struct stack *stack, const char *caller)
+{
+	return stack->depth > 1 &&
+	       !strcmp(names_function(s->names, stack->frames[stack->depth - 2].function), caller);
+}
+
 void spans_enter(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame, uint8_t role)
 {
 	uint32_t thread = making_thread(s, stack), number = (uint32_t)m->history->n_spans;
@@ -300,6 +307,9 @@ void spans_enter(struct making *m, struct stacks *s, struct stack *stack, struct
 		.name = names_function(s->names, frame->function), .function = frame->function, .queued = HISTORY_NONE,
 	};
 
+	/* another function of that name makes every process's memory: kernel/fork.c */
+	if (span.kind == SPAN_STAGE && !strcmp(span.name, "mm_init") && !is_called_by(s, stack, "start_kernel"))
+		return;
 	/* some are called for every new process, too */
 	if (span.kind == SPAN_STAGE && thread < s->threads->count &&
 	    !s->threads->programs[threads_program(s->threads, thread, s->ns)].kernel)

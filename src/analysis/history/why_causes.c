@@ -215,6 +215,20 @@ static void put_processes(struct buf *out, const struct walking *w, uint32_t cau
 		buf_printf(out, "%zu threads, ", n);
 }
 
+/* Of other threads than those that a part of a trace is of, it is not known what they did. */
+static bool is_known(const struct walking *w, uint32_t cause)
+{
+	bool known = false;
+
+	for (size_t i = w->begins[cause]; i < w->begins[cause + 1] && !known; i++) {
+		const struct slice *x = slice_of(w, i);
+		long thread = x && x->thread < w->threads->count ? (long)x->thread : THREAD_NONE;
+
+		known = !x || threads_is_chosen(w->threads, thread);
+	}
+	return known;
+}
+
 static const char *running_in(struct walking *w, const struct names *names, uint32_t cause, const char *before)
 {
 	struct hots hots = { 0 };
@@ -230,6 +244,10 @@ static const char *running_in(struct walking *w, const struct names *names, uint
 		qsort(hots.list, hots.count, sizeof *hots.list, by_ns);
 	put_processes(&text, w, cause);
 	buf_printf(&text, "%s", before);
+	if (!is_known(w, cause)) {
+		buf_printf(&text, ", its calls were left out");
+		hots.count = 0;
+	}
 	for (size_t i = 0; i < hots.count && i < HISTORY_HOT; i++) {
 		buf_printf(&text, "%s", i ? ", " : " in ");
 		buf_printf(&text, "%s", names_function(names, hots.list[i].function));
@@ -279,10 +297,29 @@ static const char *until_queued(struct walking *w, const struct names *names, co
 	return keep(w->why, &text);
 }
 
-static const char *asleep_in(struct walking *w, const struct names *names, const struct link *l)
+/* How many other threads the cause's links are of. */
+static size_t other_threads(const struct walking *w, uint32_t cause, uint32_t thread)
+{
+	struct map seen = { 0 };
+	size_t n = 0;
+
+	for (uint32_t i = w->begins[cause]; i < w->begins[cause + 1]; i++) {
+		uint32_t other = w->why->links[w->links[i]].thread;
+		uint64_t *at = other == thread ? NULL : map_put(&seen, (uint64_t)other + 1, 0);
+
+		n += at && !*at;
+		if (at)
+			*at = 1;
+	}
+	map_free(&seen);
+	return n;
+}
+
+static const char *asleep_in(struct walking *w, const struct names *names, uint32_t cause, const struct link *l)
 {
 	const struct away *a = &w->h->aways[l->away];
 	const struct thread *t = l->thread < w->threads->count ? &w->threads->list[l->thread] : NULL;
+	size_t others = other_threads(w, cause, l->thread);
 	struct buf text = { 0 };
 
 	buf_printf(&text, "asleep");
@@ -293,6 +330,8 @@ static const char *asleep_in(struct walking *w, const struct names *names, const
 	}
 	if (t)
 		buf_printf(&text, ", %s %d", threads_comm(w->threads, t, l->start_ns), t->pid);
+	if (others)
+		buf_printf(&text, others == 1 ? " and another" : " and %zu others", others);
 	put_setter(&text, w, names, l);
 	return keep(w->why, &text);
 }
@@ -314,13 +353,13 @@ static const struct fact *request_of(const struct facts *facts, const struct lin
 }
 
 /* "disk reads of vda, for udevd" */
-static const char *disk_of(struct walking *w, const struct names *names, const struct link *l)
+static const char *disk_of(struct walking *w, const struct names *names, uint32_t cause, const struct link *l)
 {
 	const struct fact *found = request_of(&w->h->facts, l);
 	struct buf text = { 0 };
 
 	if (!found)
-		return asleep_in(w, names, l);
+		return asleep_in(w, names, cause, l);
 	buf_printf(&text, "disk %s of %s, for ",
 		   found->numbers[1] == 0   ? "reads"
 		   : found->numbers[1] == 1 ? "writes"
@@ -339,10 +378,10 @@ static const char *what_of(struct walking *w, const struct names *names, uint32_
 	if (l->kind == LINK_HALT)
 		return boots_slept(names->boots, l->start_ns, l->end_ns) ? "suspended to RAM" : "halted";
 	if (l->kind == LINK_DISK)
-		return disk_of(w, names, l);
+		return disk_of(w, names, cause, l);
 	if (l->work != HISTORY_NONE)
 		return until_queued(w, names, l);
-	return l->away == HISTORY_NONE ? "not known" : asleep_in(w, names, l);
+	return l->away == HISTORY_NONE ? "not known" : asleep_in(w, names, cause, l);
 }
 
 static int by_size(const void *va, const void *vb)

@@ -155,7 +155,11 @@ static inline bool enters(struct function_sums *s, struct function_lane *lane, c
 
 	if (__builtin_expect(by == DEPENDS, 0))
 		by = enters_here(s, lane, e, place, from);
-	return by & place->at;
+	by &= place->at;
+	/* a jump within code without names is one of a function, as far as anybody knows */
+	if (__builtin_expect(by & IN_GROUP, 0) && (e->kind == EVENT_JUMP || e->kind == EVENT_JUMP_INDIRECT))
+		return place->function != from;
+	return by;
 }
 
 /* The function that control is in at a place: in a thunk, the one that it was in. */

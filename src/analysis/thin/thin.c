@@ -79,8 +79,9 @@ static int no_span(const struct thinning *t, struct error *err)
 {
 	const struct thin_options *o = t->options;
 
-	return error_set(err, "%s: what is to start it (%s) did not happen%s", t->session->reader->path,
-			 o->start_what ? o->start_what : o->what, thin_why_not(t->counts.start_jumps));
+	return error_set(err, o->is_moment ? "%s: %s did not happen%s" : "%s: what is to start it (%s) did not happen%s",
+			 t->session->reader->path, o->start_what ? o->start_what : o->what,
+			 thin_why_not(t->counts.start_jumps));
 }
 
 /* With --before, as far as the span before it leaves room for that. */

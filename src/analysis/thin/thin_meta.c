@@ -136,9 +136,7 @@ void thin_put_meta(struct thinning *t, struct builder *b)
 	put_thinned(t, &lines);
 	put_threads(t, &lines);
 	meta_put(&lines, "filtered",
-		 t->by_frame || (meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes"))
-			 ? "yes"
-			 : "no");
+		 t->by_frame || thinned_is_filtered(&r->meta) ? "yes" : "no");
 	put_spans(t, &lines);
 	thin_put_kfi(t, &lines);
 	put_left_out(t, &lines);

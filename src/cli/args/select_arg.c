@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/near.h"
+#include "cli/print/terminal.h"
 #include "function_arg.h"
 #include "name_list.h"
 #include "trace/writer.h"
@@ -188,7 +189,7 @@ static int check_program(const char *option, const char *text, const struct sess
 		put_programs(s->reader, named, c->text, &programs);
 		buf_put_u8(&programs, 0);
 		error_set(err,
-			  "%s: what is to start it (--%s %s) did not happen; exec: takes a program's name or path%s",
+			  "%s: --%s %s did not happen; exec: takes a program's name or path%s",
 			  s->reader->path, option, text, (char *)programs.data);
 		buf_free(&programs);
 	}
@@ -297,6 +298,26 @@ static int code_arg(const struct args *args, const struct names *names, struct s
 	return 0;
 }
 
+/* Others of the list are there, and are asked about. */
+static void tell_unknown_names(const struct threads *threads, const char *names)
+{
+	cleanup_free char *list = xstrdup(names);
+	char *rest = list, *name;
+
+	while ((name = strsep(&rest, ","))) {
+		struct buf safe = { 0 };
+		size_t i = 0;
+
+		while (i < threads->count && !threads_are_called(threads, &threads->list[i], name))
+			i++;
+		terminal_escape(&safe, name);
+		buf_put_u8(&safe, 0);
+		if (i == threads->count)
+			fprintf(stderr, "upto: --comm %s: no such thread in the trace\n", (char *)safe.data);
+		buf_free(&safe);
+	}
+}
+
 static int threads_arg(const struct args *args, const struct threads *threads, struct selected *s, struct error *err)
 {
 	const char *pid = value_of(args, "pid"), *comm = value_of(args, "comm");
@@ -313,8 +334,11 @@ static int threads_arg(const struct args *args, const struct threads *threads, s
 		any |= marks[i];
 	}
 	s->options.filter.threads = marks;
-	if (any)
+	if (any) {
+		if (comm && strchr(comm, ','))
+			tell_unknown_names(threads, comm);
 		return 0;
+	}
 	if (pid && !comm)
 		return no_such_thread(threads, pid, err);
 	return error_set(err, "--comm %s: no such thread in the trace; see 'upto ps'", comm);
@@ -424,7 +448,9 @@ int select_moment(const struct session *session, const char *option, const char 
 		  uint64_t *ret_ns, struct error *err)
 {
 	cleanup_free char *what = xasprintf("--%s %s", option, text);
-	struct selected s = { .options = { .after_ns = after_ns, .what = what, .start_what = what } };
+	struct selected s = {
+		.options = { .after_ns = after_ns, .what = what, .start_what = what, .is_moment = true },
+	};
 	struct intervals found = { 0 };
 	int result = condition_arg(text, option, session, &s, &s.options.start, err);
 

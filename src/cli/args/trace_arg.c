@@ -264,6 +264,10 @@ int trace_no_wakes(const struct trace_arg *t, struct error *err)
 	if (!ran_linux(&t->reader->boots) && !meta_get(&t->reader->meta, "imported"))
 		return error_set(err, "%s: no Linux ran in it, of which alone can be told who slept and who was ready",
 				 t->reader->path);
+	if (meta_get(&t->reader->meta, "imported"))
+		return error_set(err,
+				 "%s: was imported from %s: it has no wake-ups, by which alone who slept is told from who was ready",
+				 t->reader->path, meta_get(&t->reader->meta, "imported"));
 	if (t->threads.count < 2)
 		return error_set(
 			err,

@@ -100,10 +100,11 @@ int trace_has_pid(const struct args *args, struct trace_arg *t, struct error *er
 	struct map processes = { 0 };
 	bool any = false;
 
-	if (!pid)
-		return 0;
 	free(t->asked_threads);
 	free(t->asked_processes);
+	t->asked_threads = t->asked_processes = NULL;
+	if (!pid)
+		return 0;
 	t->asked_threads = xcalloc(threads->count, sizeof *t->asked_threads);
 	t->asked_processes = xcalloc(threads->count, sizeof *t->asked_processes);
 	if (is_number(pid))
@@ -129,6 +130,11 @@ int trace_has_asked(const struct args *args, struct trace_arg *t, struct error *
 	if (has_time(args, t, "from", err) < 0 || has_time(args, t, "at", err) < 0)
 		return -1;
 	return has_cpu(args, t, err) < 0 || trace_has_pid(args, t, err) < 0 ? -1 : 0;
+}
+
+const bool *trace_row_threads(const struct trace_arg *t)
+{
+	return t->asked_processes ? t->asked_processes : t->threads.chosen;
 }
 
 bool *trace_chosen_threads(const struct args *args, const struct trace_arg *t)

@@ -24,7 +24,10 @@ int trace_has_pid(const struct args *args, struct trace_arg *t, struct error *er
 /* The same, and check the vCPU of --cpu, and the times of --from and --at. */
 int trace_has_asked(const struct args *args, struct trace_arg *t, struct error *err);
 
-/* Behind these: marks of the threads that --pid and --comm choose, by number; NULL: all. Call free(). */
+/* Behind these: marks of the threads that --pid asks for, or those of whose calls the trace is; NULL: all. */
+const bool *trace_row_threads(const struct trace_arg *t);
+
+/* Likewise: marks of the threads that --pid and --comm choose, by number; NULL: all. Call free(). */
 bool *trace_chosen_threads(const struct args *args, const struct trace_arg *t);
 
 #endif

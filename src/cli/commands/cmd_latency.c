@@ -8,6 +8,7 @@
 #include "cli/args/name_list.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
+#include "cli/args/trace_has.h"
 #include "cli/commands.h"
 #include "cli/print/left_out_note.h"
 #include "cli/print/quantity.h"
@@ -159,7 +160,7 @@ static int run_on(const struct args *args, struct trace_arg *t, struct latency_o
 	    select_intervals(args, &t->session, &selected, &intervals, err) == 0 &&
 	    instruments_arg(args, t, err) == 0) {
 		options->intervals = &intervals;
-		options->processes = t->asked_processes;
+		options->processes = trace_row_threads(t);
 		options->threads = selected.options.filter.threads;
 		names_fold_thunks(&t->names);
 		left_out_warn(args, t, LEFT_OUT_WAITS);

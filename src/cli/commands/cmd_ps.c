@@ -55,17 +55,19 @@ static int run_on(const struct args *args, struct trace_arg *t, const struct spa
 {
 	struct selected selected;
 	struct processes p;
+	const bool *of;
 	int r = EXIT_FAILED;
 
 	if (select_arg(args, &t->session, &selected, err) < 0) {
 		selected_deinit(&selected);
 		return EXIT_FAILED;
 	}
+	of = selected.options.filter.threads ? selected.options.filter.threads : t->threads.chosen;
 	if (arg(args, "stack-watch")) {
 		names_fold_thunks(&t->names);
-		r = show_stacks(args, t, selected.options.filter.threads, err);
+		r = show_stacks(args, t, of, err);
 	} else if (processes_analyse(t->reader, &t->threads, span, &p, err) == 0) {
-		r = show(args, t, &p, selected.options.filter.threads, err);
+		r = show(args, t, &p, of, err);
 		processes_deinit(&p);
 	}
 	selected_deinit(&selected);

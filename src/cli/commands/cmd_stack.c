@@ -16,6 +16,7 @@
 #include "cli/print/empty.h"
 #include "cli/print/frames.h"
 #include "cli/print/json_output.h"
+#include "cli/print/left_out_note.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
 #include "replay/stacks.h"
@@ -84,9 +85,9 @@ static int in_order(const void *va, const void *vb)
 	return a < b ? -1 : a > b;
 }
 
-static bool is_asked(const struct stack *stack, const bool *asked, bool running)
+static bool is_asked(const struct stacks *s, const struct stack *stack, const bool *asked, bool running)
 {
-	if (!stack->depth || (running && stack->cpu < 0))
+	if (!stack->depth || (running && stack->cpu < 0) || !threads_is_chosen(s->threads, stack->thread))
 		return false;
 	return !asked || (stack->thread != THREAD_NONE && asked[stack->thread]);
 }
@@ -133,7 +134,7 @@ static void show(const struct args *args, const struct trace_arg *t, const struc
 
 	for (size_t i = 0; i < s->count; i++)
 		if (deepest ? i == deepest->stack && deepest->frames :
-			      is_asked(&s->list[i], asked, arg(args, "running")))
+			      is_asked(s, &s->list[i], asked, arg(args, "running")))
 			order[n++] = i;
 	sorting = s;
 	qsort(order, n, sizeof *order, in_order);
@@ -227,6 +228,7 @@ static int run(const struct args *args, struct error *err)
 			args->operands[0], at / 1000000000, at % 1000000000 / 1000);
 	else if (arg(args, "at"))
 		say_unrecorded(&t, at);
+	left_out_warn(args, &t, "stacks have only those that were kept");
 	thunks_arg(args, &t);
 	/* what uses most of a stack may be an instrument */
 	if (!arg(args, "deepest") && instruments_arg(args, &t, err) < 0)

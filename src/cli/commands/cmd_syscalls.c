@@ -7,6 +7,7 @@
 #include "cli/args/name_list.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
+#include "cli/args/trace_has.h"
 #include "cli/commands.h"
 #include "cli/print/left_out_note.h"
 #include "cli/print/view.h"
@@ -115,7 +116,7 @@ static int choose(const struct args *args, const struct trace_arg *t, const stru
 		  const struct span *span, const bool *names, bool **ret, struct error *err)
 {
 	struct choice choice = {
-		.names = names, .path = arg(args, "path"), .processes = t->asked_processes, .span = *span,
+		.names = names, .path = arg(args, "path"), .processes = trace_row_threads(t), .span = *span,
 	};
 	struct selected selected;
 	int result = select_arg(args, &t->session, &selected, err);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
+#include "cli/args/trace_has.h"
 #include "cli/commands.h"
 #include "cli/print/left_out_note.h"
 #include "cli/print/quantity.h"
@@ -29,7 +30,9 @@ static bool is_asked(const struct choice *choice, const struct threads *threads,
 	const struct thread *t = threads_at(threads, a->thread);
 
 	/* a CPU's idle thread waits for nothing */
-	if (!t || !t->pid || a->start_ns < choice->span.from_ns || a->start_ns >= choice->span.to_ns ||
+	if (!t || !t->pid || away_is_end(a))
+		return false;
+	if (a->start_ns < choice->span.from_ns || a->start_ns >= choice->span.to_ns ||
 	    !intervals_have(&choice->intervals, a->start_ns))
 		return false;
 	if (choice->processes && !choice->processes[a->thread])
@@ -42,6 +45,8 @@ static bool is_idle(const struct threads *threads, const struct away *a)
 {
 	const struct thread *thread = threads_at(threads, a->thread);
 
+	if (a->function == HISTORY_NONE) /* it began before what is recorded */
+		return true;
 	return a->kind == WAIT_IDLE || (a->kind == WAIT_TIMER && thread && thread->kernel);
 }
 
@@ -129,7 +134,7 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 
 static int run_on(const struct args *args, struct trace_arg *t, struct span span, struct error *err)
 {
-	struct choice choice = { .span = span, .processes = t->asked_processes };
+	struct choice choice = { .span = span, .processes = trace_row_threads(t) };
 	struct selected selected;
 	int r = EXIT_FAILED;
 

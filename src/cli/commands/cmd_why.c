@@ -76,6 +76,7 @@ static void put_link_json(struct json *j, const struct answer *a, const struct l
 	json_object(j, NULL);
 	json_number(j, "start_ns", l->start_ns);
 	json_number(j, "end_ns", l->end_ns);
+	json_number(j, "duration_ns", l->end_ns - l->start_ns);
 	json_text(j, "kind", link_kind_name(l->kind));
 	json_signed(j, "pid", t ? t->pid : 0);
 	json_text(j, "comm", threads_comm(&a->trace->threads, t, l->start_ns));
@@ -183,7 +184,7 @@ static int show(const struct args *args, const struct answer *a, struct error *e
 	int r;
 
 	terminal_end_progress();
-	if (arg(args, "json")) {
+	if (arg(args, "json") && !arg(args, "sort") && !arg(args, "output")) {
 		if (arg_u64(args, "lines", &lines, err) < 0)
 			return EXIT_USAGE;
 		print_json(a, lines ? lines : UINT64_MAX, arg(args, "chain"));
@@ -343,8 +344,6 @@ static int run(const struct args *args, struct error *err)
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
-	if (arg(args, "json") && (arg(args, "sort") || arg(args, "output")))
-		return error_set(err, "--json goes without --%s", arg(args, "sort") ? "sort" : "output"), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	if (find_interval(args, &t.session, &intervals, err) < 0) {

@@ -8,6 +8,7 @@
 #include "cli/args/trace_has.h"
 #include "quantity.h"
 #include "terminal.h"
+#include "trace/thinned.h"
 
 /* " named openat", in the words of the options that were given */
 static void put_choice(struct buf *out, const struct args *args)
@@ -59,6 +60,35 @@ static void put_times(struct buf *out, const struct args *args)
 	put_moment_of(out, args, "from", both ? " between " : " from ");
 	put_moment_of(out, args, "to", both ? " and " : " before ");
 	put_moment_of(out, args, "at", " at ");
+}
+
+/* Of a part of a trace: what was asked for may lie outside of what it has. */
+static void put_recorded(struct buf *out, const struct args *args, const struct trace_arg *t)
+{
+	enum { SHOWN = 3 };
+	struct error ignored;
+	struct kept_span *spans;
+	uint64_t from = 0, to = UINT64_MAX;
+	size_t n = thinned_spans(&t->reader->meta, &spans), within = 0;
+
+	if (arg_if_any(args, "from") && arg_time(args, "from", &from, &ignored) < 0)
+		from = 0;
+	if (arg_if_any(args, "to") && arg_time(args, "to", &to, &ignored) < 0)
+		to = UINT64_MAX;
+	for (size_t i = 0; i < n; i++)
+		within += spans[i].start_ns < to && spans[i].stop_ns > from;
+	for (size_t i = 0; !within && i < n && i < SHOWN; i++) {
+		uint64_t end = spans[i].stop_ns == UINT64_MAX ? trace_end_ns(t) : spans[i].stop_ns;
+
+		buf_printf(out, i ? ", " : ": recorded is only ");
+		put_moment(out, spans[i].start_ns);
+		buf_printf(out, " to ");
+		put_moment(out, end);
+		buf_printf(out, " s");
+	}
+	if (!within && n > SHOWN)
+		buf_printf(out, ", … (%zu more: upto info)", n - SHOWN);
+	free(spans);
 }
 
 /* Append when the process that was asked for lived. */
@@ -118,6 +148,7 @@ void empty_say(const struct args *args, const struct trace_arg *t, const char *w
 	put_choice(&line, args);
 	put_times(&line, args);
 	put_life(&line, t);
+	put_recorded(&line, args, t);
 	put_folded(&line, args, t);
 	buf_put_u8(&line, 0);
 	terminal_escape(&safe, (char *)line.data);
