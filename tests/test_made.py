@@ -1032,8 +1032,7 @@ def test_options_of_log_and_why():
                                           ("event 0 task-switch 200 200 0 0 0", INIT, CHILD), "event 0 clock 500 500 0 0 0", f"fact wake 0 110 110 {INIT} {INIT}")
                  + [f"task 1 0 150 150 {CHILD} 0 3 3 0 worker"])
     for command, option, other in [*(("log", "--follow", [o]) for o in ("--json", "--stack", "--exact")), ("log", "--follow", ["--start", "time:0s"]), ("log", "--follow", ["-n", "1"]),
-                                   ("log", "--stack", ["-s", "text"]), ("log", "--stack", ["-o", "text"]), ("log", "--stack", ["--exact"]),
-                                   ("why", "--json", ["-s", "ns"]), ("why", "--json", ["-o", "ns"])]:
+                                   ("log", "--stack", ["-s", "text"]), ("log", "--stack", ["-o", "text"]), ("log", "--stack", ["--exact"])]:
         p = run(UPTO_ASAN, command, option, *other, trace, check=False)
         assert p.returncode == 2 and re.match(rf"upto: {option} goes without --\w+\n$", p.stderr.decode()) and not p.stdout, (option, other, p)
     for n, count in ("1", 1), ("0", 3):

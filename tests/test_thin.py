@@ -1046,7 +1046,7 @@ def test_asleep_before():
     want, got = waits_of(whole(2)), waits_of(path)
     first = min(ns for _, ns in got)
     cut = {pid: w for (pid, ns), w in got.items() if ns == first and w["asleep_ns"] and not w["function"]}
-    assert len(cut) > 5 and 0 <= first - span["start_ns"] < 10_000_000, (cut, first, span)
+    assert len(cut) > 2 and 0 <= first - span["start_ns"] < 10_000_000, (cut, first, span)
     for pid, w in cut.items():
         all_ = [x for (p, ns), x in want.items() if p == pid and ns <= first < ns + x["asleep_ns"]]
         assert len(all_) == 1, (pid, w)

@@ -432,7 +432,8 @@ static void gap(void *state, struct stacks *s, const struct stack *stack, uint64
 		m->lost_ns = latest(m->lost_ns, from_ns);
 		lose_aways(m);
 	}
-	m->begins_ns = s->ns;
+	if (first)
+		m->begins_ns = s->ns;
 	slices_gap(m, s, (unsigned)stack->cpu, making_thread(s, stack), from_ns);
 	end_away(m, s, making_thread(s, stack));
 	m->open[making_thread(s, stack)].ran = true;

@@ -189,7 +189,7 @@ static int check_program(const char *option, const char *text, const struct sess
 		put_programs(s->reader, named, c->text, &programs);
 		buf_put_u8(&programs, 0);
 		error_set(err,
-			  "%s: --%s %s did not happen; exec: takes a program's name or path%s",
+			  "%s: what is to start it (--%s %s) did not happen; exec: takes a program's name or path%s",
 			  s->reader->path, option, text, (char *)programs.data);
 		buf_free(&programs);
 	}
