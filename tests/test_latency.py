@@ -114,11 +114,22 @@ def test_wakeups(smp):
     assert len(found) == 50 and all(row["held_by_pid"] != row["pid"] for row in found[:10]), found[:10]
 
 
+def assert_lines(stack, ko):
+    """Frames of a module have the lines that addr2line tells of its file, section by section; of a caller, where it called."""
+    symbols = {line.split()[2]: int(line.split()[0], 16) for line in run("nm", ko).stdout.decode().splitlines() if line.split()[1] in "tT"}
+    for name, section, behind in ("stay", ".text", 0), ("bugs_init", ".init.text", 1):
+        found = re.search(rf"^    {name}\+(0x\w+) \[bugs\] (\S+)$", stack, re.M)
+        assert found, (name, stack)
+        want = run("addr2line", "-i", "-e", ko, "-j", section, hex(symbols[name] + int(found[1], 16) - behind)).stdout.decode().splitlines()[-1].split()[0]
+        assert os.path.basename(found[2]) == os.path.basename(want), (name, found[2], want)
+
+
 @pytest.mark.weight(12)
 @pytest.mark.parametrize("smp", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_stuck(smp):
     """A guest that hangs with interrupts off: the longest time of each kind reaches to the trace's end, and who holds the vCPU is told; so does how it ended."""
-    image = initrd("6.12", "stuck", f"{module('6.12', 'bugs', os.path.join(TOP, 'tests/guests/bugs.c'))}=/bugs.ko")
+    ko = module("6.12", "bugs", os.path.join(TOP, "tests/guests/bugs.c"))
+    image = initrd("6.12", "stuck", f"{ko}=/bugs.ko")
     trace = os.path.join(WORK, f"latency-stuck-{smp}.upto")
     p = subprocess.Popen([UPTO, "record", "-f", "-o", trace, "--", *qemu_args("6.12", image, smp=smp)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     for line in p.stdout:
@@ -147,6 +158,7 @@ def test_stuck(smp):
     events = [json.loads(line) for line in run(UPTO, "dump", "--json", "--cpu", str(stuck["cpu"]), "--from", f"{stuck['since_ns'] - 1000000}ns", trace).stdout.splitlines()]
     taken = [e["ns"] for e in events if e["kind"] in ("halt", "resume") or e["kind"] == "interrupt" and int(e["args"][0], 0) >= 32]
     assert taken[-1] == stuck["since_ns"] <= rows["interrupts-off"]["start_ns"], (taken[-5:], stuck)
+    assert_lines(run(UPTO, "stack", "--at", "end", "--running", "--wide", "--debug", ko, trace).stdout.decode(), ko)
     heading = run(UPTO, "latency", trace).stdout.decode().splitlines()[0]
     assert "stay" in run(UPTO, *heading.partition("see: upto ")[2].split()).stdout.decode(), heading
     os.unlink(trace)

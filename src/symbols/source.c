@@ -17,18 +17,24 @@
 struct source {
 	struct dwarf_file *file;
 	struct map functions; /* hash of the name → address or AMBIGUOUS */
-	size_t typed;         /* how many of these symbols have the type of a function */
+	struct map typed;     /* addresses + 1 of those that have the type of a function */
 };
 
 static void add_function(struct source *s, const char *name, uint64_t addr, bool typed)
 {
 	cleanup_free char *source = source_name(name);
-	size_t before = s->functions.count;
 	uint64_t *known = map_put(&s->functions, hash_text(0, source), addr);
 
-	s->typed += typed && s->functions.count > before;
+	if (typed)
+		map_put(&s->typed, addr + 1, 0);
 	if (*known != addr)
 		*known = AMBIGUOUS;
+}
+
+/* What stands before a kernel's function is none, whatever its symbol says: scripts/kallsyms.c */
+static bool is_padding(const char *name)
+{
+	return !strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6);
 }
 
 static void find_functions(struct source *s)
@@ -42,8 +48,9 @@ static void find_functions(struct source *s)
 		int type = GELF_ST_TYPE(sym.st_info);
 
 		/* assembler's functions may have no type */
-		if (name && *name && (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC) &&
-		    sym.st_shndx != SHN_UNDEF)
+		if (!name || !*name || is_padding(name) || sym.st_shndx == SHN_UNDEF)
+			continue;
+		if (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC)
 			add_function(s, name, addr, type != STT_NOTYPE);
 	}
 }
@@ -67,6 +74,7 @@ void source_close(struct source *s)
 		return;
 	dwarf_file_close(s->file);
 	map_free(&s->functions);
+	map_free(&s->typed);
 	free(s);
 }
 
@@ -89,7 +97,7 @@ int source_section(const struct source *s, uint64_t addr)
 
 size_t source_functions(const struct source *s)
 {
-	return s->typed;
+	return s->typed.count;
 }
 
 /* A file's path, relative to the folder that the unit was compiled in. */

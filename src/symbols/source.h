@@ -30,8 +30,8 @@ bool source_function(const struct source *s, const char *name, uint64_t *ret_add
 int source_section(const struct source *s, uint64_t addr);
 
 /*
- * How many functions the file has. Functions with the same name count once; functions in assembler without a type do
- * not count.
+ * How many functions the file has. Names of the same address count once; functions in assembler without a type, and
+ * the padding before a kernel's functions, do not count.
  */
 size_t source_functions(const struct source *s);
 
