@@ -10,6 +10,7 @@ import time
 import pytest
 
 import decoder
+from test_code import recording as code_recording
 from test_format import rewritten
 from make_corpus import varint  # noqa: E402 (test_format tells where it is)
 from guest import TOP, UPTO, WORK, Once, check, full_args, initrd, is_older, once_a_run, qemu_args, record, run, unpack_disk, upto_json
@@ -315,3 +316,19 @@ def test_batches(tmp_path):
     calls = {f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", trace)["functions"]}
     assert calls["blk_mq_end_request_batch"] > 10 and batches == calls["blk_mq_end_request_batch"] + calls.get("blk_update_request", 0), (batches, calls["blk_mq_end_request_batch"])
     return f"{len(rows)} requests"
+
+
+@pytest.mark.weight(8)
+def test_span_costs():
+    """An initcall took the instructions and the time on a CPU of the call of do_one_initcall() that it is; who had the CPU meanwhile is others."""
+    trace, _ = code_recording("6.12", 2)
+    rows = upto_json("timeline", "--json", "--all", "--kind", "initcall", trace)["timeline"]
+    calls = {(c["pid"], c["start_ns"]): c for c in upto_json("calls", "--json", "--depth", "1", "-n", "0", "--function", "do_one_initcall", trace)["calls"]}
+    pairs = [(r, calls[r["pid"], r["start_ns"]]) for r in rows if (r["pid"], r["start_ns"]) in calls]
+    assert len(pairs) > 0.98 * len(rows) > 500, (len(pairs), len(rows))
+    wrong = [(r, c) for r, c in pairs if (r["insns"], r["cpu_ns"]) != (c["insns"], c["ns"])]
+    assert not wrong, wrong[:3]
+    comms = {p["pid"]: p["comm"] for p in upto_json("ps", "--json", trace)["processes"]}
+    told = [r for r in rows if r["others"]]
+    assert len(told) > 10 and not [r for r in told if r["pid"] == 1 and comms[1] in r["others"]] and not [r for r in told if r["others_ns"] > r["wait_ns"] * 2], told[:3]
+    return f"{len(pairs)} initcalls, {len(told)} with others"

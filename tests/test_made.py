@@ -10,11 +10,11 @@ import struct
 
 import pytest
 
-from decoder import Cursor, unpack
+from decoder import Cursor, Trace, symbol_table, unpack
 from guest import CHECK, UPTO, UPTO_ASAN, run, upto_json
 from made import KERNEL, make
 from test_readers import nested
-from test_format import svarint, varint, zstd
+from test_format import rewritten, svarint, varint, zstd
 from test_robust import CHUNK_HEADER, EVENTS, ask, chunks_of, write
 
 STACK = 0xffffc90000003ff8
@@ -723,7 +723,9 @@ def test_threads_that_nothing_tells_of():
 
 def test_conditions_of_programs():
     """exec: takes a program's path, the last part of it, or the name that its process has; not another."""
+    # another task is told of between what the first has been called
     trace = make("programs", program(*(f"event 0 clock {at} {at} 0 0 0" for at in (150, 300, 500, 900))) + [
+        f"task 1 0 250 250 {CHILD} 0 3 3 0 worker", f"task 3 0 260 260 {CHILD} 0 3 3 0 another",
         f"task 5 0 300 300 {INIT} 0xffff888000008000 1 1 0 named /bin/of-this", f"task 3 0 500 500 {INIT} 0xffff888000008000 1 1 0 later /bin/of-this"])
 
     def begins(name):
@@ -1060,3 +1062,36 @@ def test_units():
     rows = upto_json("timeline", "--json", "--kind", "unit", trace, upto=UPTO_ASAN)["timeline"]
     assert [(r["name"], r["start_ns"], r["end_ns"], r["result"]) for r in rows] == [
         ("told.service", 200, 220, 0), ("failed.service", 210, 240, 1), ("gone.socket", 230, 250, None), ("again.service", 260, 270, None), ("again.service", 280, 290, 0)], rows
+
+
+def test_event_losses():
+    """What could not be computed or read of an event's records is said, with how often and why."""
+    form = r'test:one\nname: one\nID: 7\nformat:\n	field:int x;	offset:0;	size:4;	signed:1;\n\nprint fmt: "%d", REC->x\n'
+    trace = make("event-losses", [*boot("event 0 clock 500 500 0 0 0"), f"meta event.0 {form}", "meta event.0.faults 3", "meta event.0.missing 2", "meta event.0.why since so it is"])
+    p = run(UPTO_ASAN, "events", trace, check=False)
+    assert b"3 values of test:one could not be read" in p.stderr and b"2 records of test:one are missing: since so it is" in p.stderr, p
+    one, = upto_json("events", "--list", "--json", trace, upto=UPTO_ASAN)["formats"]
+    assert (one["faults"], one["missing"]) == (3, 2), one
+
+
+def test_damaged_names():
+    """A name of the kernel's that shares more with the one before than that has is refused, wherever in the table it stands."""
+    path = make("names", boot("event 0 clock 500 500 0 0 0", symbols=[(KERNEL + 0x100 * i, 0x100, f"shared_prefix_{i:02}") for i in range(12)]))
+    _, chunks = chunks_of(path)
+    data = open(path, "rb").read()
+    chunk = next(c for c in chunks if c["type"] == 4)
+    payload = unpack(data[chunk["offset"] + CHUNK_HEADER.size:chunk["end"]], chunk["unpacked"])
+    known = symbol_table(Cursor(payload))[1]
+    # how many bytes each shares with the one before stand in a row
+    shared = bytes(len(os.path.commonprefix([a.name, b.name])) for a, b in zip(known, known[1:]))
+    assert payload.count(b"\0" + shared) == 1 and len(shared) == 11
+    at = payload.index(b"\0" + shared) + 1
+    for i in (0, 4, len(shared) - 1):
+        for more, status in (0, 0), (1, 1):
+            wrong = bytearray(payload)
+            if more:
+                wrong[at + i] = len(known[i].name) + 1
+            write(path, rewritten(Trace(path), 4, lambda _, w=bytes(wrong): w))
+            p = run(UPTO_ASAN, "top", path, check=False)
+            assert p.returncode == status, (i, more, p)
+            write(path, data)

@@ -321,9 +321,18 @@ static void add_line(struct buf *out, const char *line)
 	char key[64];
 	int n = 0;
 
+	char *value, *at;
+
 	if (sscanf(line, "%*s %63s %n", key, &n) < 1 || !n)
 		fail("no key", line);
-	meta_put(out, key, line + n);
+	value = xstrdup(line + n);
+	/* "\n" stands for the end of a line in it */
+	while ((at = strstr(value, "\\n"))) {
+		*at = '\n';
+		memmove(at + 1, at + 2, strlen(at + 2) + 1);
+	}
+	meta_put(out, key, value);
+	free(value);
 }
 
 static void take_line(char *line)
