@@ -28,9 +28,10 @@ PLACE = os.path.join(TOP, "build/mutants")
 JOBS = 2
 # whether what is changed records: then each change has recordings of its own
 ROOMS = {"trace": False, "replay": False, "analysis": False, "select": False, "kfi": False, "symbols": False, "guest": True, "recorder": True}
-TESTS = ["append", "args", "bits32", "check", "chosen", "cli", "clock", "code", "content", "ending", "events", "export", "faults",
-         "flight", "fold", "format", "fuzz", "history", "import", "interrupts", "kallsyms", "kernels", "kfi", "kunit", "latency", "lives",
-         "made", "objects", "options", "sources", "thin", "threads", "thunks", "truth", "whole", "why"]
+TESTS = ["append", "args", "bits32", "boots", "check", "chosen", "cli", "clock", "code", "content", "ending", "events", "export", "faults",
+         "flight", "fold", "format", "fuzz", "handlers", "history", "import", "interrupts", "kallsyms", "kernels", "kfi", "kunit", "latency",
+         "lives", "made", "objects", "options", "past", "probes", "robust", "snapshot", "sources", "thin", "threads", "thunks", "truth",
+         "whole", "why"]
 SLOW = "deterministic or interrupts_off or damaged_lists or memory_limit"
 FAST = 150  # seconds of tests for one change, as they take without one
 TIMES = 4   # a change may make tests so many times slower

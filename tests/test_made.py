@@ -1095,3 +1095,25 @@ def test_damaged_names():
             p = run(UPTO_ASAN, "top", path, check=False)
             assert p.returncode == status, (i, more, p)
             write(path, data)
+
+
+def test_conditions_with_a_plus():
+    """A + begins a time since the start, of what stops and has no word before it; in a line of the log it is the line's."""
+    trace = make("plus", program(*(f"event 0 clock {at} {at} 0 0 0" for at in range(100, 1000, 100)), *(f"log 0 {at} {at} {INIT} {at} 6 {text}" for at, text in ((300, "+3V is there"), (600, "+5V is there")))))
+    part = trace + ".part"
+    for options, want in (["--start", "log:+5V"], (600, None)), (["--start", "log:+3V", "--stop", "log:+5V"], (300, 600)), (["--start", "time:300ns", "--stop", "+200ns"], (300, 500)), \
+            (["--start", "time:300ns", "--stop", "time:+200ns"], (300, 500)):
+        run(UPTO_ASAN, "thin", "-f", "-o", part, *options, trace)
+        span, = upto_json("info", "--json", part, upto=UPTO_ASAN)["spans"]
+        assert span["start_ns"] == want[0] and (want[1] is None or span["stop_ns"] == want[1]), (options, span)
+    p = run(UPTO_ASAN, "thin", "-f", "-o", part, "--start", "+200ns", trace, check=False)
+    assert p.returncode == 2 and b"only what stops can be told by the time since the start" in p.stderr, p
+
+
+def test_damaged_strings():
+    """A text that records have the address of has that before it; else it is refused."""
+    for n, (text, whole) in enumerate(((r"0x10 one\n0x20 two\n", True), (r" one\n", False), (r"0x10\n", False), (r"0x10 one", False), (r"zz one\n", False))):
+        form = r'test:one\nname: one\nID: 7\nformat:\n	field:int x;	offset:0;	size:4;	signed:1;\n\nprint fmt: "%d", REC->x\n'
+        trace = make(f"strings-{n}", [*boot("event 0 clock 500 500 0 0 0"), f"meta event.0 {form}", f"meta event_strings {text}"])
+        p = run(UPTO_ASAN, "events", trace, check=False)
+        assert (b"no text of a trace event" in p.stderr) != whole, (text, p)

@@ -180,6 +180,17 @@ def test_named(tmp_path):
         assert p.wait(60) == 0 and len(traces(folder)) == 7, p.stderr.read()
 
 
+@pytest.mark.parametrize("variable", ["LIBGUESTFS_HV", "QEMU", "QEMU_BIN", "QEMU_BINARY", "QEMU_BIN_PATH"])
+def test_variables(tmp_path, variable):
+    """Who asks one of these variables for QEMU starts a guest that is recorded, whatever it was set to before, or if it was not."""
+    folder = place(tmp_path)
+    start = script(tmp_path, f"${variable} {quoted(tiny_args()[1:])} </dev/null")
+    for n, was in enumerate((None, shutil.which("qemu-system-x86_64"))):
+        env = {**{k: v for k, v in os.environ.items() if k != variable}, **({variable: was} if was else {})}
+        p = run(UPTO, "run", "-d", folder, "--", start, check=False, env=env)
+        assert p.returncode == TINY_EXIT and len(traces(folder)) == n + 1, (was, p)
+
+
 @pytest.mark.weight(4)
 def test_status(tmp_path):
     """The guest's status is what its starter sees, also where nothing of it was recorded; and a guest is not ended since upto cannot do what it was asked for."""

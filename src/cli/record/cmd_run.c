@@ -178,12 +178,12 @@ static char *folder_of_traces(const struct args *args)
 }
 
 /*
- * Programs that do not look in PATH have a variable each: libguestfs, and runners of tests that call theirs QEMU or
- * QEMU_BIN.
+ * Programs that do not look in PATH have a variable each: libguestfs, runners of tests that call theirs QEMU,
+ * QEMU_BIN or QEMU_BINARY, and kdevops.
  */
 static void set_environment(const struct args *args, const struct run_place *p, const char *folder)
 {
-	static const char *const named[] = { "LIBGUESTFS_HV", "QEMU", "QEMU_BIN", "QEMU_BINARY" };
+	static const char *const named[] = { "LIBGUESTFS_HV", "QEMU", "QEMU_BIN", "QEMU_BINARY", "QEMU_BIN_PATH" };
 	const char *path = getenv("PATH"), *sought = path ? path : "/usr/bin:/bin";
 	cleanup_free char *all = xasprintf("%s:%s", p->folder, sought);
 	cleanup_free char *qemu = xasprintf("%s/%s", p->folder, stand_in_names[0]);
@@ -281,7 +281,7 @@ const struct command cmd_run = {
 		"again, the guest runs again, and the trace has them from then on. $1, $2 … are the ARGs. Ctrl-C ends the program, which prints what "
 		"it has. --follow goes on with a trace that is being recorded.\n"
 		"With a command: runs any command, and records each QEMU that it starts: libguestfs' tools, virtme-ng, kunit.py, mkosi, a script of one's own. For the "
-		"command, a folder with upto under QEMU's names stands before all others in PATH, and LIBGUESTFS_HV, QEMU, QEMU_BIN and QEMU_BINARY name it. "
+		"command, a folder with upto under QEMU's names stands before all others in PATH, and LIBGUESTFS_HV, QEMU, QEMU_BIN, QEMU_BINARY and QEMU_BIN_PATH name it. "
 		"What is given a path of QEMU instead gets upto-qemu-system-x86_64: vng --qemu, libvirt's <emulator>.\n"
 		"Questions (-version, -device help, -machine none) go to QEMU as they are. KVM cannot be recorded: -enable-kvm, -accel kvm, "
 		"accel=kvm:tcg and -cpu host become TCG and -cpu max. Output, exit status and descriptors are the guest's own; what upto says comes "
