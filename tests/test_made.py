@@ -1112,8 +1112,18 @@ def test_conditions_with_a_plus():
 
 def test_damaged_strings():
     """A text that records have the address of has that before it; else it is refused."""
-    for n, (text, whole) in enumerate(((r"0x10 one\n0x20 two\n", True), (r" one\n", False), (r"0x10\n", False), (r"0x10 one", False), (r"zz one\n", False))):
+    for n, (text, whole) in enumerate(((r"0x10 one\n0x20 two\n", True), (r"0x10 one\n two\n", False), (r"0x10\n", False), (r"0x10 one", False), (r"zz one\n", False))):
         form = r'test:one\nname: one\nID: 7\nformat:\n	field:int x;	offset:0;	size:4;	signed:1;\n\nprint fmt: "%d", REC->x\n'
         trace = make(f"strings-{n}", [*boot("event 0 clock 500 500 0 0 0"), f"meta event.0 {form}", f"meta event_strings {text}"])
         p = run(UPTO_ASAN, "events", trace, check=False)
         assert (b"no text of a trace event" in p.stderr) != whole, (text, p)
+
+
+def test_conditions_of_tests():
+    """test: takes a suite, a case of it, or a pattern; not the beginning of a name."""
+    trace = make("tests", program(*(f"event 0 clock {at} {at} 0 0 0" for at in range(100, 1000, 100)), *(f"told test 0 {at} {at} {INIT} 0 {name}" for at, name in ((300, "suite.one"), (500, "suite.two"), (700, "other.one")))))
+    for asked, when in ("suite", 300), ("suite.two", 500), ("*.one", 300), ("other.*", 700), ("other", 700), ("sui", None), ("suite.three", None), ("two", None):
+        p = run(UPTO_ASAN, "thin", "-f", "-o", trace + ".part", "--start", f"test:{asked}", trace, check=False)
+        assert p.returncode == (when is None), (asked, p)
+        if when:
+            assert [s["start_ns"] for s in upto_json("info", "--json", trace + ".part", upto=UPTO_ASAN)["spans"]] == [when], asked
