@@ -2,6 +2,7 @@
 """Files are what is in them: programs of the same path and size have each the names of the one that really ran."""
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 import decoder
 from guest import CHECK, TOP, UPTO, WORK, Once, initrd, is_older, numbers, once_a_run, qemu_args, record, run, upto_json
 from made import KERNEL, make
+from test_code import program, recording as code_recording
 
 sys.path.insert(0, os.path.join(TOP, "fuzz"))
 from make_corpus import known  # noqa: E402
@@ -209,3 +211,14 @@ def test_unseen():
             named, said = symbols(made, *(f"{folder}/{r}" for r in roots))
             assert works(named) == names, (version, roots, works(named))
             assert ("1 may be one of several files" in said) == (not names), (roots, said)
+
+
+@pytest.mark.weight(6)
+def test_small_programs():
+    """What is mapped of a program whose code is shorter than what stands before it in the file is known by its build-id, too."""
+    trace = decoder.Trace(code_recording("6.12", 2)[0])
+    told = b"".join(trace.payload(c) for c in trace.chunks if c.type == 7)
+    for path in program("story"), program("plug", "-shared", "-fPIC"):
+        code = next(line.split() for line in run("readelf", "-lW", path).stdout.decode().splitlines() if line.startswith("  LOAD") and " R E " in line)
+        assert int(code[4], 16) < int(code[1], 16), code
+        assert bytes.fromhex(re.search(r"Build ID: (\w+)", run("readelf", "-n", path).stdout.decode()).group(1)) in told, path
