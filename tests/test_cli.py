@@ -697,3 +697,14 @@ def test_record_quiet():
         assert words[0] == "upto" and words[2] == out, command
         run(UPTO, *words[1:])
     os.unlink(out)
+
+
+def test_told_at_the_end(tmp_path):
+    """What record says at the end of how much there is, is what there is."""
+    trace = tmp_path / "told.upto"
+    p = run(UPTO, "record", "-f", "-o", trace, "--", *tiny_args(), check=False)
+    told = re.search(r"told\.upto: (\S+) M events, (\S+) G instructions, (\S+) s of guest time, (\S+) MB ", p.stderr.decode())
+    info = upto_json("info", "--json", trace)
+    assert p.returncode == TINY_EXIT and info["events"] > 500_000, (p, info["events"])
+    for text, value in zip(told.groups(), (info["events"] / 1e6, int(info["meta"]["insns.0"]) / 1e9, info["duration_ns"] / 1e9, os.path.getsize(trace) / 1e6)):
+        assert abs(float(text) - value) <= 0.5 * 10 ** -len(text.partition(".")[2]) + 1e-9, (told[0], value)
