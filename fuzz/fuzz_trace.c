@@ -30,6 +30,7 @@
 #include "base/map.h"
 #include "replay/fold.h"
 #include "trace/content.h"
+#include "trace/damage.h"
 #include "trace/mapped_contents.h"
 #include "trace/texts.h"
 #include "trace/writer.h"
@@ -530,6 +531,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(write_all(fd, data + 1, size - 1) == 0);
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	if (reader_open(path, &r, &err) == 0) {
+		if (r->n_damages)
+			damage_take_out(r);
 		analyse(r);
 		reader_free(r);
 	}

@@ -68,6 +68,8 @@ CHOICES = [
     pytest.param("--start entry:do_exit --stop +100us --every", marks=MORE),
     pytest.param("--start entry:do_exit#3 --stop +1ms", marks=MORE),
     pytest.param("--start exit:do_filp_open --stop log:reboot", marks=MORE),
+    # programs that begin in between neither start nor stop it
+    pytest.param("--start log:Freeing#2 --stop log:reboot", marks=MORE),
     pytest.param("--start entry:do_exit#3 --stop entry:do_exit", marks=MORE),
     pytest.param("--start exec:init --stop entry:asm_exc_page_fault#20", marks=MORE),
     pytest.param("--start time:1s --stop time:1.2s", marks=MORE),

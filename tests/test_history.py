@@ -330,6 +330,8 @@ def test_span_costs():
     assert not wrong, wrong[:3]
     # those that no thread does, as all vCPUs together spent them
     for r in upto_json("timeline", "--json", "--all", "--kind", "boot,phase,level", trace)["timeline"]:
+        if r["name"] == "firmware":  # in which a clock is seldom looked at
+            continue
         ran = upto_json("top", "--json", "-n", "0", "--from", f"{r['start_ns']}ns", "--to", f"{r['end_ns']}ns", trace)["functions"]
         assert abs(r["insns"] - sum(f["self_insns"] for f in ran)) < 100_000 + r["insns"] / 10 and abs(r["cpu_ns"] - sum(f["self_ns"] for f in ran)) < 3_000_000, r
     told = [r for r in rows if r["others"]]

@@ -158,6 +158,7 @@ static void walk(struct reader *r, bool beyond)
 			break;
 		r->cut_why = NULL;
 		r->next_number++;
+		c.header.number = r->n_chunks;
 		r->chunks = array_grow(r->chunks, r->n_chunks, &r->chunks_cap, sizeof *r->chunks);
 		r->chunks[r->n_chunks++] = c;
 		offset = c.offset + sizeof c.header + c.header.stored;

@@ -49,7 +49,7 @@ struct reader {
 	int fd;
 	uint64_t size;           /* of the file */
 	uint32_t version;        /* of its format */
-	struct chunk *chunks;    /* all whole chunks, in file order */
+	struct chunk *chunks;    /* all whole chunks, in file order, and numbered so */
 	size_t n_chunks, chunks_cap;
 	uint64_t next_number;    /* that the next chunk's header has */
 	const struct arch *arch; /* of the guest */
