@@ -111,7 +111,11 @@ def go_on(folder, smp, disk, how, trace, *options, stopped=True):
 def sleepers_held(trace, before):
     """Where threads slept in the snapshot is where the guest's own unwinder had them, up to the system call."""
     began = upto_json("info", "--json", trace)["spans"][0]["start_ns"]
-    stacks = {s["pid"]: [f["function"] for f in s["frames"]] for s in upto_json("stack", "--json", "--at", f"{began}ns", trace)["stacks"]}
+    found = upto_json("stack", "--json", "--at", f"{began}ns", trace)["stacks"]
+    # where each left its CPU is known
+    nowhere = [s for s in found if s["cpu"] is None and s["frames"][0]["address"] is None]
+    assert not nowhere, nowhere
+    stacks = {s["pid"]: [f["function"] for f in s["frames"]] for s in found}
     before = re.sub(r"^tick \d+\r?\n", "", before, flags=re.M)
     told = re.findall(r"^stack (\d+)\r?\n((?:\[<0>\] .*\n)+)", before, re.M)
     for pid, lines in told:
