@@ -620,7 +620,8 @@ def test_damaged_tables(kind):
     chunk = rng.choice([c for c in chunks if c["type"] == kind])
     path, part = os.path.join(WORK, f"robust-tables-{kind}.upto"), os.path.join(WORK, f"robust-part-{kind}.upto")
     whole, events = ran(trace), [c for c in chunks if c["type"] == EVENTS]
-    for at, size in ((chunk["offset"] + CHUNK_HEADER.size + chunk["stored"] // 2, 1), (chunk["offset"] + rng.randrange(CHUNK_HEADER.size), 1), (max(FILE_HEADER, chunk["offset"] & ~511), 496)):
+    block = max(FILE_HEADER, chunk["offset"] & ~511)
+    for at, size in ((chunk["offset"] + CHUNK_HEADER.size + chunk["stored"] // 2, 1), (chunk["offset"] + rng.randrange(CHUNK_HEADER.size), 1), (block, 512 - block % 512)):
         write(path, data[:at] + bytes(b ^ 0x55 for b in data[at:at + size]) + data[at + size:])
         status, out, err = ask(UPTO, "check", path, "--json")
         found = json.loads(out)["findings"]
