@@ -341,6 +341,9 @@ def test_ascii():
         shown, plain = likeness(shown.decode()).splitlines(), plain.decode().splitlines()
         assert [re.sub(" +", " ", a) for a in shown] == [re.sub(" +", " ", b) for b in plain], words
         assert shown == plain or any("..." in line for line in shown), words
+    for words in [], ["--help"], ["help", "why"]:
+        shown, plain = answer({}, *words)[0], answer({"LC_ALL": "C"}, *words)[0]
+        assert plain.isascii() and plain == likeness(shown.decode()).encode() and len(plain) > 500, words
     for option in "--help", "--json":
         usual, c = answer({}, "top", option, trace())[0], answer({"LC_CTYPE": "POSIX"}, "top", option, trace())[0]
         assert c == (usual if option == "--json" else likeness(usual.decode()).encode()), option

@@ -230,12 +230,12 @@ static int run(const struct command *command, char **argv)
 
 static int help_on(const char *name)
 {
-	if (ascii_output_wanted())
-		ascii_output(&stdout, STDOUT_FILENO);
 	const struct command *command = name ? find(name) : NULL;
 
 	if (name && !command)
 		return no_command(name);
+	if (ascii_output_wanted())
+		ascii_output(&stdout, STDOUT_FILENO);
 	if (command)
 		command_help(command);
 	else
@@ -281,7 +281,7 @@ static int dispatch(char **argv)
 		argv++;
 	}
 	if (!*argv) {
-		help();
+		help_on(NULL);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(*argv, "--help") || !strcmp(*argv, "-h") || !strcmp(*argv, "help"))

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "dwarf_file.h"
+#include "guest/function_name.h"
 #include "source_name.h"
 
 /* The address of a name that several functions have. */
@@ -31,12 +32,6 @@ static void add_function(struct source *s, const char *name, uint64_t addr, bool
 		*known = AMBIGUOUS;
 }
 
-/* What stands before a kernel's function is none, whatever its symbol says: scripts/kallsyms.c */
-static bool is_padding(const char *name)
-{
-	return !strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6);
-}
-
 static void find_functions(struct source *s)
 {
 	int n = dwfl_module_getsymtab(s->file->module);
@@ -48,7 +43,7 @@ static void find_functions(struct source *s)
 		int type = GELF_ST_TYPE(sym.st_info);
 
 		/* assembler's functions may have no type */
-		if (!name || !*name || is_padding(name) || sym.st_shndx == SHN_UNDEF)
+		if (!name || !*name || function_name_is_none(name) || sym.st_shndx == SHN_UNDEF)
 			continue;
 		if (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC)
 			add_function(s, name, addr, type != STT_NOTYPE);

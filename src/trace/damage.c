@@ -6,10 +6,10 @@
 #include "base/alloc.h"
 #include "codec.h"
 
-/* A vCPU, up to a chunk. */
+/* What there was of a vCPU, up to a chunk. */
 struct lane {
-	bool is_missing;          /* what was there last is */
-	uint64_t missing;         /* events that are known to be */
+	bool is_missing;          /* events right before that chunk are */
+	uint64_t missing;         /* how many of them are known; those in a hole are not */
 	size_t damage;            /* its number + 1, while no chunk has followed it; 0: there is none */
 	bool behind_hole;         /* chunks of it may be in a hole right before the next one */
 	struct cpu_state state;   /* after the last chunk: its clocks */
@@ -31,7 +31,7 @@ static bool is_whole(struct taking_out *t, size_t i)
 	return reader_chunk(t->reader, i, t->zstd, &t->packed, &t->data, &ignored) == 0;
 }
 
-/* Does it have sites that are known alone? It was unpacked. */
+/* Are all sites of the chunk known? It was unpacked last. */
 static bool has_sites(struct taking_out *t, const struct chunk *c, struct lane *lane)
 {
 	struct cpu_state state = { .insns = c->header.first_insns, .ns = c->header.first_ns, .space = c->header.space };

@@ -322,7 +322,7 @@ static void check_symbols(struct reader *r, size_t before_hole)
 		buf_free(&r->symbols[r->n_symbols - 1]);
 }
 
-/* What was missing where this is a part of (docs/format.md: damaged). */
+/* What was missing in the trace of which this one is a part (docs/format.md: damaged). */
 static void add_earlier_damages(struct reader *r)
 {
 	const char *types = meta_get(&r->meta, "damaged");

@@ -34,7 +34,7 @@ struct chunk {
 struct damage {
 	enum chunk_type type; /* DAMAGE_HOLE: chunks whose types are not known */
 	uint64_t chunks;
-	uint64_t offset;         /* in the file, of the first; 0: in that of which this trace is a part */
+	uint64_t offset;         /* in the file, of the first; 0: in another one, of which this trace is a part */
 	uint64_t bytes;          /* of a hole; 0 if the chunks are not there at all. What follows is of EVENTS only */
 	uint64_t events;
 	uint64_t from_ns, to_ns; /* as their headers tell */

@@ -10,7 +10,7 @@ void sites_init(struct sites *s)
 		sites_add(s, &(struct site){ .kind = i < EVENT_KINDS ? (enum event_kind)i : EVENT_NONE });
 }
 
-/* A block of sites that are not known. */
+/* A block of sites that are not known, which stands for all such blocks: nobody writes to it. */
 static struct site nowhere[SITE_BLOCK];
 
 void sites_deinit(struct sites *s)

@@ -318,10 +318,8 @@ static void add_event(char **words, unsigned n)
 /* The rest of the line, as it stands. */
 static void add_line(struct buf *out, const char *line)
 {
-	char key[64];
+	char key[64], *value, *at;
 	int n = 0;
-
-	char *value, *at;
 
 	if (sscanf(line, "%*s %63s %n", key, &n) < 1 || !n)
 		fail("no key", line);

@@ -84,7 +84,7 @@ static uint32_t holder_of(struct making *m, const struct stacks *s, const struct
 	return f->numbers[1] && holder != THREAD_NONE ? (uint32_t)holder : HISTORY_NONE;
 }
 
-/* Nothing is known of it yet. What this returns is there until the next is added. */
+/* An absence of which nothing else is known yet. It stays where it is until the next is added. */
 static struct away *add_away(struct making *m, uint32_t thread, uint64_t since_ns)
 {
 	struct history *h = m->history;
@@ -216,7 +216,7 @@ static struct away *sleep_of(struct making *m, const struct stacks *s, uint64_t 
 	return !a || a->wake_ns != UINT64_MAX || a->start_ns > ns ? NULL : a;
 }
 
-/* Who was woken up so far by calls that were left out; who did it, and in what, is not known then. */
+/* Note who was woken up so far by calls that were left out. Who did that, and in which function, is not known. */
 static void wakes_told(struct making *m, const struct stacks *s)
 {
 	const struct facts *facts = &m->history->facts;

@@ -13,7 +13,7 @@ struct open_thread {
 	uint32_t lost;            /* the absence that it was in where the last gap began; HISTORY_NONE */
 	uint32_t unresolved;      /* the span that ended last, if its result has not been found; HISTORY_NONE */
 	const struct fact *mount; /* what security_move_mount() was told last; NULL: nothing */
-	bool ran;                 /* since what is recorded, or the last gap, began … */
+	bool ran;                 /* it has, since what is recorded began, or the last gap ended */
 };
 
 /*
@@ -71,10 +71,10 @@ struct making {
 	uint64_t *syscall_ns;      /* by boot: when a program first called the kernel; UINT64_MAX: none did */
 	uint32_t dead;             /* number of the function in which a thread runs last */
 	struct handovers handovers;
-	uint64_t begins_ns;        /* … which was then; 0: it is recorded from the beginning */
+	uint64_t begins_ns;        /* when what is recorded began, or the last gap ended; 0: all is recorded so far */
 	size_t next_fact;          /* that tells of a lock, or comes before one that does */
-	bool lacks_calls;          /* some were left out: facts alone may tell who was woken up */
-	size_t next_wake;          /* then: the fact that may tell of the next */
+	bool lacks_calls;          /* calls were left out: facts alone may tell who was woken up */
+	size_t next_wake;          /* the first fact that has not been asked for that */
 	/* task_struct → number of the fact that tells of the last lock that it waited for + 1 */
 	struct map lock_of;
 	/* where the last gap ended behind which threads were found that were away; 0: none was */

@@ -620,13 +620,11 @@ static void write_end(const struct writing *w)
 	buf_free(&lines);
 }
 
-/* Those that follow it keep their numbers. Returns 0. */
-static int leave_table_out(struct builder *b, uint16_t type, struct error *err)
+/* One that is damaged; those that follow it keep their numbers. */
+static void leave_table_out(struct builder *b, uint16_t type)
 {
 	if (type == CHUNK_SYMBOLS)
 		builder_put_table(b, CHUNK_SYMBOLS, &(struct buf){ 0 }, BUILDER_TABLES_LEVEL);
-	*err = (struct error){ .text = "" };
-	return 0;
 }
 
 /* Tables go over as they are. */
@@ -645,10 +643,13 @@ static int copy_tables(const struct thinning *t, struct builder *b, struct error
 		    type == CHUNK_STACKS)
 			continue;
 		result = reader_chunk(r, i, zstd, &packed, &data, err);
-		if (result == 0)
+		if (result == 0) {
 			builder_copy_table(b, &r->chunks[i].header, &packed, &data);
-		else if (err->damaged)
-			result = leave_table_out(b, type, err);
+		} else if (err->damaged) {
+			leave_table_out(b, type);
+			*err = (struct error){ .text = "" };
+			result = 0;
+		}
 	}
 	ZSTD_freeDCtx(zstd);
 	buf_free(&packed);

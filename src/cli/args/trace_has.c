@@ -100,11 +100,10 @@ int trace_has_pid(const struct args *args, struct trace_arg *t, struct error *er
 	struct map processes = { 0 };
 	bool any = false;
 
-	free(t->asked_threads);
-	free(t->asked_processes);
-	t->asked_threads = t->asked_processes = NULL;
 	if (!pid)
 		return 0;
+	free(t->asked_threads);
+	free(t->asked_processes);
 	t->asked_threads = xcalloc(threads->count, sizeof *t->asked_threads);
 	t->asked_processes = xcalloc(threads->count, sizeof *t->asked_processes);
 	if (is_number(pid))

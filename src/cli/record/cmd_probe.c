@@ -10,6 +10,7 @@
 #include "cli/past/past.h"
 #include "cli/print/json_output.h"
 #include "cli/print/terminal.h"
+#include "guest/function_name.h"
 #include "probe_files.h"
 #include "probes/dwarf_values.h"
 #include "probes/probe_resolve.h"
@@ -245,7 +246,7 @@ static bool take_name(void *context, const char *name, uint64_t addr)
 	struct name_search *n = context;
 
 	(void)addr;
-	if (fnmatch(n->pattern, name, 0) || !strncmp(name, "__pfx_", 6))
+	if (fnmatch(n->pattern, name, 0) || function_name_is_none(name))
 		return true;
 	n->list = array_grow(n->list, n->count, &n->room, sizeof *n->list);
 	n->list[n->count++] = xstrdup(name);
