@@ -1031,6 +1031,8 @@ def test_waits_of_filtered():
     want, got = waits_of(whole(2)), waits_of(thinned("waits", whole(2), "--min-duration", "200us"))
     assert want.keys() == got.keys() and len(want) > 1000, (len(want), len(got), list(want.keys() ^ got.keys())[:5])
     other = [(k, want[k]["asleep_ns"], got[k]["asleep_ns"]) for k in want if want[k]["asleep_ns"] != got[k]["asleep_ns"]]
+    # and when it ran again, if it did before the trace's end
+    assert all(want[k]["asleep_ns"] + want[k]["ready_ns"] == got[k]["asleep_ns"] + got[k]["ready_ns"] for k in want)
     # an interrupt may come between the fact and the event at which it is told
     assert len(other) < len(want) / 50 and all(abs(a - b) < 1_000_000 for _, a, b in other), other[:5]
     return f"{len(want)} waits, {len(other)} by an interrupt later"

@@ -167,12 +167,47 @@ static uint64_t latest(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* The absence of a thread that is woken up now; NULL: it was woken up before, or does not sleep. */
+static struct away *sleep_of(struct making *m, const struct stacks *s, uint64_t task, uint64_t ns)
+{
+	long found = threads_find(s->threads, task, ns);
+	uint32_t thread = (uint32_t)found;
+	struct away *a = NULL;
+
+	if (found == THREAD_NONE)
+		return NULL;
+	if (m->open[thread].away != HISTORY_NONE)
+		a = &m->history->aways[m->open[thread].away];
+	/* it went to sleep before what is recorded begins */
+	else if (!m->open[thread].ran && m->begins_ns && s->threads->list[thread].start_ns < m->begins_ns)
+		a = add_away(m, thread, m->begins_ns), m->moved = true;
+	return !a || a->wake_ns != UINT64_MAX || a->start_ns > ns ? NULL : a;
+}
+
+/* Note who was woken up until then by calls that were left out. Who did that, and in which function, is not known. */
+static void wakes_told(struct making *m, const struct stacks *s, uint64_t until_ns)
+{
+	const struct facts *facts = &m->history->facts;
+
+	if (!m->lacks_calls)
+		return;
+	for (; m->next_wake < facts->count && facts->list[m->next_wake].ns <= until_ns; m->next_wake++) {
+		const struct fact *f = &facts->list[m->next_wake];
+		struct away *a = f->kind == FACT_WAKE && f->ns >= m->begins_ns
+					 ? sleep_of(m, s, f->numbers[0], f->ns) : NULL;
+
+		if (a)
+			a->wake_ns = f->ns;
+	}
+}
+
 /*
  * A gap ends now, before which all is known up to m->lost_ns: who was away then may have come back in it. Whose stack
  * is found behind it, says whether it did.
  */
-static void lose_aways(struct making *m)
+static void lose_aways(struct making *m, const struct stacks *s)
 {
+	wakes_told(m, s, m->lost_ns);
 	for (size_t i = 0; i < m->history->n_threads; i++) {
 		struct open_thread *t = &m->open[i];
 		struct away *a = t->away == HISTORY_NONE ? NULL : &m->history->aways[t->away];
@@ -199,38 +234,6 @@ static bool is_dead(const struct making *m, const struct stack *stack)
 	return false;
 }
 
-/* The absence of a thread that is woken up now; NULL: it was woken up before, or does not sleep. */
-static struct away *sleep_of(struct making *m, const struct stacks *s, uint64_t task, uint64_t ns)
-{
-	long found = threads_find(s->threads, task, ns);
-	uint32_t thread = (uint32_t)found;
-	struct away *a = NULL;
-
-	if (found == THREAD_NONE)
-		return NULL;
-	if (m->open[thread].away != HISTORY_NONE)
-		a = &m->history->aways[m->open[thread].away];
-	/* it went to sleep before what is recorded begins */
-	else if (!m->open[thread].ran && m->begins_ns && s->threads->list[thread].start_ns < m->begins_ns)
-		a = add_away(m, thread, m->begins_ns), m->moved = true;
-	return !a || a->wake_ns != UINT64_MAX || a->start_ns > ns ? NULL : a;
-}
-
-/* Note who was woken up so far by calls that were left out. Who did that, and in which function, is not known. */
-static void wakes_told(struct making *m, const struct stacks *s)
-{
-	const struct facts *facts = &m->history->facts;
-
-	for (; m->next_wake < facts->count && facts->list[m->next_wake].ns <= s->ns; m->next_wake++) {
-		const struct fact *f = &facts->list[m->next_wake];
-		struct away *a = f->kind == FACT_WAKE && f->ns >= m->begins_ns
-					 ? sleep_of(m, s, f->numbers[0], f->ns) : NULL;
-
-		if (a)
-			a->wake_ns = f->ns;
-	}
-}
-
 static void switched(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu)
 {
 	struct making *m = state;
@@ -240,8 +243,7 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 	if (m->running[cpu].plain.slice.thread == next &&
 	    (from == to || (from->thread == THREAD_NONE && to->thread == THREAD_NONE)))
 		return;
-	if (m->lacks_calls)
-		wakes_told(m, s);
+	wakes_told(m, s, s->ns);
 	if (from->thread != THREAD_NONE && !is_dead(m, from))
 		begin_away(m, s, from, s->ns);
 	m->open[next].ran = true;
@@ -410,7 +412,7 @@ static void found(void *state, struct stacks *s, const struct stack *stack, uint
 	struct open_thread *t = &m->open[making_thread(s, stack)];
 
 	if (s->ns != m->found_ns)
-		lose_aways(m);
+		lose_aways(m, s);
 	m->found_ns = s->ns;
 	if (is_dead(m, stack))
 		return;
@@ -430,7 +432,7 @@ static void gap(void *state, struct stacks *s, const struct stack *stack, uint64
 	m->gap = s->event->args[GAP_NUMBER];
 	if (first && s->ns != m->found_ns) { /* nobody was found */
 		m->lost_ns = latest(m->lost_ns, from_ns);
-		lose_aways(m);
+		lose_aways(m, s);
 	}
 	if (first)
 		m->begins_ns = s->ns;
@@ -539,6 +541,7 @@ static void finish(struct making *m, struct stacks *s)
 	for (unsigned i = 0; i < m->n_cpus; i++)
 		slices_cut(m, s, i, HISTORY_NONE, HISTORY_NONE, HISTORY_NONE);
 	h->end_ns = s->ns;
+	wakes_told(m, s, s->ns);
 	if (m->moved)
 		sort_aways(h);
 	for (size_t i = 0; i < h->n_aways; i++) {
