@@ -105,13 +105,12 @@ def test_preemption_off(smp):
 def test_wakeups(smp):
     """They are the waits that were ready longest, of threads that slept; and most of their time somebody else ran there."""
     trace, _ = recording("6.12", smp)
-    end = upto_json("info", "--json", trace)["duration_ns"]
-    waits = [w for w in upto_json("waits", "--json", "-n", "0", trace)["waits"]
-             if w["asleep_ns"] and w["ready_ns"] and w["start_ns"] + w["asleep_ns"] + w["ready_ns"] < end]  # which vCPU one waits for that never runs again is not known
-    longest = sorted((w["ready_ns"] for w in waits), reverse=True)[:50]
-    found = upto_json("latency", "--json", "--kind", "wakeup", "--each", "50", trace)["latencies"]
-    assert [row["duration_ns"] for row in found if row["pid"] != 0] == longest[:len([r for r in found if r["pid"] != 0])]
-    assert len(found) == 50 and all(row["held_by_pid"] != row["pid"] for row in found[:10]), found[:10]
+    waits = upto_json("waits", "--json", "-n", "0", trace)["waits"]
+    ready = sorted((w["ready_ns"] for w in waits if w["asleep_ns"] and w["ready_ns"]), reverse=True)  # also who never ran again
+    found = upto_json("latency", "--json", "--kind", "wakeup", "--each", "1000", trace)["latencies"]
+    lengths = [row["duration_ns"] for row in found if row["pid"] != 0]
+    assert lengths == ready[:len(lengths)] and len(lengths) > 500
+    assert all(row["held_by_pid"] != row["pid"] for row in found[:10]), found[:10]
 
 
 def assert_lines(stack, ko):
