@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 Do the tests notice small changes of what upto does? Draws such changes by a seed, builds each, and runs tests until one fails: those that
-reached the changed line in a build that counts lines, the fastest first. Prints a line for each change, and at the end those that no test
-noticed: each is a test that is missing, or a change that changes nothing. What the tests record is recorded once, by what is not changed,
-but for rooms that record.
+reached the changed line in a build that counts lines, the fastest first, and slower ones (+) where those notice nothing. Prints a line for
+each change, and at the end those that no test noticed: each is a test that is missing, or a change that changes nothing. What the tests
+record is recorded once, by what is not changed, but for rooms that record.
 
 usage: mutants.py [--seed N] [--count N] [--room ROOM] [--show]
 """
@@ -33,7 +33,8 @@ TESTS = ["append", "args", "bits32", "boots", "check", "chosen", "cli", "clock",
          "lives", "made", "objects", "options", "past", "probes", "robust", "snapshot", "sources", "thin", "threads", "thunks", "truth",
          "whole", "why"]
 SLOW = "deterministic or interrupts_off or damaged_lists or memory_limit"
-FAST = 150  # seconds of tests for one change, as they take without one
+FAST = 150  # seconds of tests for one change, as they take without one …
+SLOW_TOO = 240  # … and of those behind them, where none of these notices it
 TIMES = 4   # a change may make tests so many times slower
 
 
@@ -145,8 +146,14 @@ class Tree:
         shutil.copytree(unchanged(), work, symlinks=True, ignore=shutil.ignore_patterns("*.index", "*.history", "*.sums", "failed", "crashes"))
         return work
 
-    def attempt(self, number, mutant, tests):
-        """The test that notices it; None: none does; "not C"."""
+    def noticed(self, tests, run, work):
+        """The test that notices what is changed, or "time", or "error"; None: none does."""
+        said, status = self.pytest(["-x", *tests], run, work, sum(tests.values()) * TIMES + 30)
+        failed = re.search(r"^FAIL (\S+)", said, re.M)
+        return "time" if status is None else failed[1] if failed else None if status == 0 else "error"
+
+    def attempt(self, number, mutant, tests, more):
+        """The test that notices it, of `more` with a + before it; None: none does; "not C"."""
         room, path, line, _, before, after = mutant
         file = os.path.join(self.top, path)
         with open(file) as f:
@@ -159,12 +166,15 @@ class Tree:
                 f.write("\n".join(lines))
             if not self.ninja():
                 return "not C"
-            said, status = self.pytest(["-x", *tests], f"{number}" if ROOMS[room] else "unchanged", self.recordings(), sum(tests.values()) * TIMES + 30)
+            run, work = f"{number}" if ROOMS[room] else "unchanged", self.recordings()
+            found = self.noticed(tests, run, work)
+            if not found and more:
+                found = self.noticed(more, run, work)
+                found = found and f"+ {found}"
+            return found
         finally:
             with open(file, "w") as f:
                 f.write(text)
-        failed = re.search(r"^FAIL (\S+)", said, re.M)
-        return "time" if status is None else failed[1] if failed else None if status == 0 else "error"
 
 
 class Counting(Tree):
@@ -233,13 +243,14 @@ def count_lines(mutants):
 
 
 def fast(tests):
-    """As many as there is time for, and one in any case."""
-    chosen = {}
+    """As many as there is time for, and one in any case; and those behind them."""
+    chosen, more = {}, {}
     for test, seconds in tests.items():
-        if chosen and sum(chosen.values()) + seconds > FAST:
-            break
-        chosen[test] = seconds
-    return chosen
+        if not chosen or (not more and sum(chosen.values()) + seconds <= FAST):
+            chosen[test] = seconds
+        elif not more or sum(more.values()) + seconds <= SLOW_TOO:
+            more[test] = seconds
+    return chosen, more
 
 
 def main():
@@ -267,8 +278,8 @@ def main():
             if len([r for r in results if r[1] != "not C"]) >= args.count:
                 return
             mutant, began = mutants[number], time.time()
-            tests = fast(by_place.get((mutant[1], mutant[2]), {}))
-            found = tree.attempt(number, mutant, tests) if tests else None
+            tests, more = fast(by_place.get((mutant[1], mutant[2]), {}))
+            found = tree.attempt(number, mutant, tests, more) if tests else None
             results.append((mutant, found))
             _, path, line, kind, _, after = mutant
             print(f"{number:3} {found or ('SURVIVED' if tests else 'NOT REACHED'):34.34} {time.time() - began:4.0f} s {len(tests):3} tests "
@@ -280,7 +291,8 @@ def main():
     survived = [m for m, found in tried if not found]
     for room in rooms:
         of_room = [found for m, found in tried if m[0] == room]
-        print(f"{room:9} {len(of_room):3} changes, {sum(not f for f in of_room):3} survived")
+        print(f"{room:9} {len(of_room):3} changes, {sum(bool(f) and f.startswith('+') for f in of_room):3} noticed by slower tests only, "
+              f"{sum(not f for f in of_room):3} survived")
     for room, path, line, kind, before, after in survived:
         print(f"\n{path}:{line + 1} {kind}\n  - {before.strip()}\n  + {after.strip()}")
     print(f"\n{len(tried)} changes, {len(survived)} survived ({100 * len(survived) / max(len(tried), 1):.0f} %); seed {seed}")
