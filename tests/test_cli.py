@@ -96,6 +96,13 @@ def fails(status, pattern, *args, upto=UPTO_ASAN, **kw):
     return err
 
 
+def keeps_others(pattern, command, names, others):
+    """The answer is the one of the other names; one line tells of the one that is not there, and so does the status."""
+    p, want = run(UPTO, *command, *names, check=False), run(UPTO, *command, *others)
+    assert p.returncode == 1 and p.stdout == want.stdout and p.stdout, (command, names)
+    assert re.fullmatch(rf"upto: .*{pattern.removesuffix('$')}.*\n", p.stderr.decode()), p.stderr
+
+
 def test_usage():
     """Wrong usage: exit 2, and one line that names what is wrong."""
     for pattern, *args in [
@@ -139,6 +146,7 @@ def test_unknown_function():
 def test_help():
     """Help, version, completion; every option is in all three."""
     p = run(UPTO, "--help")
+    letters = {}
     assert not p.stderr
     for command in COMMANDS:
         assert re.search(f"^  {command} +\\S", p.stdout.decode(), re.M), command
@@ -152,6 +160,11 @@ def test_help():
         options = set(re.findall(r"^  (?:-\w,|   ) --([\w-]+)", text, re.M))
         words = {w.removeprefix("--").rstrip("=") for w in run(UPTO, "--complete", command).stdout.decode().split()}
         assert options == words and "help" in options, (options, words)
+        # an option has the same letter everywhere, but in commands that are as others' tools are
+        if command not in ("kd", "host", "probe", "object", "run"):
+            for letter, name in re.findall(r"^  (-\w,|   ) --([\w-]+)", text, re.M):
+                letters.setdefault(name, set()).add(letter)
+    assert not {name: of for name, of in letters.items() if len(of) > 1}
     assert run(UPTO, "help").stdout == p.stdout == run(UPTO, "-h").stdout
     assert run(UPTO, "--complete").stdout.decode().split() == COMMANDS
     version = run(UPTO, "--version")

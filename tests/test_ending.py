@@ -11,6 +11,7 @@ import time
 import pytest
 
 from guest import TOP, UPTO, WORK, check, initrd, module, once_a_run, qemu_args, record, run, upto_json
+from test_cli import fails
 from test_code import recording
 from test_robust import Recording
 
@@ -46,12 +47,59 @@ def test_panic():
     names = [f["function"] for f in stack["frames"]]
     assert names.index("panic") < names.index("sysrq_handle_crash") < names.index("__handle_sysrq") < names.index("ksys_write"), names
     why = upto_json("why", "--json", trace)
-    assert why["until"] == PANIC and why["until_ns"] == ending["ns"]
+    assert why["until"] == PANIC and why["until_ns"] == ending["ns"] and why["panic"]["pid"] == ending["pid"]
+    assert [f["function"] for f in why["panic"]["frames"]] == names[names.index("panic"):names.index("entry_SYSCALL_64_after_hwframe") + 1]
+    assert_last_calls(trace, why["panic"])
     said = run(UPTO, "why", trace).stdout.decode()
     assert f"upto stack --at panic --running {trace}" in said and f"upto calls --pid {ending['pid']} --to panic {trace}" in said, said[:500]
+    assert re.search(r"^# who panicked: busybox \(\d+\), here; .*\n#    panic\+0x\w+\n#    sysrq_handle_crash\+0x\w+\n", said, re.M), said[:2000]
+    assert re.search(r"^#    \d+\.\d{6} +goes on +sysrq_handle_crash\n", said, re.M), said[:2000]
     last = upto_json("calls", "--json", "--pid", str(ending["pid"]), "--from", "entry:sysrq_handle_crash", "--to", "panic", trace)["calls"]
     assert last and all(c["pid"] == ending["pid"] and c["start_ns"] <= ending["ns"] for c in last)
     assert any(c["function"] == "panic" for c in last), [c["function"] for c in last[:20]]
+    os.unlink(trace)
+
+
+def assert_last_calls(trace, panic):
+    """Of all calls that the thread began before the panic was reported, the last that are neither an interrupt's nor print."""
+    calls = upto_json("calls", "--json", "-n", "0", "--no-interrupts", "--pid", str(panic["pid"]), "--to", f"{panic['led_ns']}ns", trace)["calls"]
+    shown, printing = [], None
+    # a call that calls others has two rows
+    for start, depth, function in sorted({(c["start_ns"], c["depth"], c["function"]) for c in calls}):
+        if printing is not None and depth > printing:
+            continue
+        printing = depth if "printk" in function else None
+        if printing is None:
+            shown.append((function, start))
+    last = [(c["function"], c["start_ns"]) for c in panic["calls"]]
+    assert len(last) == 12 and last == shown[-12:], (last, shown[-12:])
+
+
+@pytest.mark.weight(10)
+@pytest.mark.parametrize("what, options, last", [
+    ("oops", "oops=panic", ("read_nothing", None)), pytest.param("warn", "panic_on_warn=1", ("strcmp", True), marks=pytest.mark.long),
+    ("soft", "softlockup_panic=1 watchdog_thresh=1", ("delay_tsc", None))])
+def test_panics(what, options, last):
+    """Where an oops, a warning or a lockup is a panic: the stack that the kernel itself prints, place by place; and what came before the exception."""
+    image = initrd("6.12", "panics", f"{module('6.12', 'bugs', os.path.join(TOP, 'tests/guests/bugs.c'))}=/bugs.ko")
+    trace = os.path.join(WORK, f"ending-panic-{what}.upto")
+    record(trace, qemu_args("6.12", image, append=f"{options} what={what}"))
+    panic = upto_json("why", "--json", trace)["panic"]
+    text = run(UPTO, "why", trace).stdout.decode()
+    ours = re.findall(r"^#    ([\w.]+)(?:\+(0x\w+))?(?: \[bugs\])?(?: <\w+>)?$", text, re.M)
+    log = [line["text"] for line in upto_json("log", "--json", trace)["log"]]
+    block = log[len(log) - 1 - log[::-1].index("Call Trace:"):]
+    theirs = [m.groups() for m in (re.match(r" ([\w.]+)\+(0x\w+)/|RIP: 0010:([\w.]+)\+(0x\w+)/", line) for line in block) if m]
+    theirs = [(a or c, b or d) for a, b, c, d in theirs if (a or c) != "panic"]
+    theirs = theirs[:1 + [f for f, _ in theirs].index("entry_SYSCALL_64_after_hwframe")]
+    rest = iter(ours)
+    assert len(theirs) > 7 and ours[0][0] == "panic" and all(frame in rest for frame in theirs), (ours, theirs)
+    # what printed it is no call that led to it
+    assert panic["comm"] == "insmod" and panic["calls"][-1]["function"].split(".")[0].split(" ")[0] == last[0], panic
+    assert (panic["calls"][-1]["duration_ns"] is not None) == bool(last[1])
+    assert not any(c["function"] in ("__warn", "oops_end", "page_fault_oops", "watchdog_timer_fn") for c in panic["calls"]), panic
+    if what != "soft":
+        assert_last_calls(trace, panic)
     os.unlink(trace)
 
 
@@ -192,6 +240,8 @@ def test_moments():
         assert upto_json("why", "--json", "--until", moment, trace)["until_ns"] == third, moment
         assert upto_json("log", "--json", "--to", moment, trace)["log"] == [x for x in lines if x["ns"] < third], moment
     assert upto_json("why", "--json", "--until", "end", trace)["until_ns"] == info["duration_ns"]
+    assert upto_json("why", "--json", "--to", "vfs_open#3", trace) == upto_json("why", "--json", "--until", "vfs_open#3", trace)
+    fails(2, "--until and --to: are the same", "why", "--to", "init", "--until", "init", trace, upto=UPTO)
     for option, why in (("panic", "has no panic"), ("trigger", "it has no trigger"), ("log:no such line", "did not happen"), ("nonsense", "not a time"), ("1,5s", "not a time"), ("no:such", "no function such")):
         p = run(UPTO, "stack", "--at", option, trace, check=False)
         assert p.returncode in (1, 2) and why in p.stderr.decode() and p.stderr.decode().count("\n") == 1 and not p.stdout, p
@@ -212,6 +262,14 @@ def test_log_stacks():
     for row in random.Random(1).sample(got, 12):
         stacks = upto_json("stack", "--json", "--at", f"{row['ns']}ns", "--running", trace)["stacks"]
         assert [s["frames"] for s in stacks if s["cpu"] == row["cpu"]] == [row["frames"]], row
+    # of a thread, a process, or threads by name
+    for options, asked in ((["-p", "1"], lambda r: r["pid"] == 1), (["--comm", "kworker*"], lambda r: r["comm"].startswith("kworker")),
+                           (["--pid", "0"], lambda r: r["pid"] == 0), (["-p", "1", "--comm", "init"], lambda r: r["pid"] == 1)):
+        for more, all_rows in (([], rows), (["--stack"], got)):
+            some = upto_json("log", "--json", "--level", "info", *more, *options, trace)["log"]
+            assert some == [r for r in all_rows if asked(r)] and some, (options, len(some))
+    fails(1, "--comm nosuch: no such thread", "log", "--comm", "nosuch", trace, upto=UPTO)
+    fails(2, "--follow goes without --pid", "log", "--follow", "--pid", "1", trace, upto=UPTO)
     text = run(UPTO, "log", "--stack", "--grep", "^Run /init", trace).stdout.decode().splitlines()
     assert "Run /init" in text[0] and any(line.strip().startswith("run_init_process+0x") for line in text[1:]), text
     return f"{len(got)} lines"

@@ -9,15 +9,8 @@ import unicodedata
 import pytest
 
 from guest import UPTO, UPTO_ASAN, WORK, Once, is_older, run, upto_json, with_keys
-from test_cli import COMMANDS, answer, fails, rows, tiny, trace
+from test_cli import COMMANDS, answer, fails, keeps_others, rows, tiny, trace
 from test_sources import multiboot, other_args
-
-
-def keeps_others(pattern, command, names, others):
-    """The answer is the one of the other names; one line tells of the one that is not there, and so does the status."""
-    p, want = run(UPTO, *command, *names, check=False), run(UPTO, *command, *others)
-    assert p.returncode == 1 and p.stdout == want.stdout and p.stdout, (command, names)
-    assert re.fullmatch(rf"upto: .*{pattern.removesuffix('$')}.*\n", p.stderr.decode()), p.stderr
 
 
 def said(*args, upto=UPTO):

@@ -16,7 +16,7 @@ import pytest
 
 import decoder
 from guest import UPTO, UPTO_ASAN, WORK, once_a_run, run, upto_json
-from test_cli import fails, tiny
+from test_cli import fails, keeps_others, tiny
 from test_code import recording
 from test_format import check_joints
 
@@ -1091,8 +1091,13 @@ def test_moment_is_recorded():
 
 def test_said_of_names():
     """A name of a list that no thread has is said; one that is a moment's did not happen."""
-    p = run(UPTO, "top", "-n", "3", "--comm", "exe,nosuch", base(2))
-    assert p.stdout and b"--comm nosuch: no such thread in the trace\n" in p.stderr, p.stderr
+    for option, there, said in (("--comm", "exe", r"--comm nosuch: no such thread in the trace"), ("--not", "vfs_read", "--not: no function nosuch in the trace"),
+                                ("--functions", "vfs_*", "--functions: no function nosuch in the trace"), ("--below", "vfs_read", "--below: no function nosuch in the trace"),
+                                ("--fold", "vfs_read", "--fold: no function nosuch in the trace"), ("--module", "libc.*", "no module, program or library nosuch in the trace")):
+        for command in ("top", "tree", "first"):
+            keeps_others(said, [command, "--json", base(2)], [option, f"nosuch,{there}"], [option, there])
+            p = run(UPTO, command, base(2), option, "nosuch,nosuchtoo", check=False)
+            assert p.returncode == 1 and not p.stdout and p.stderr.count(b"\n") == 1, p
     fails(1, r": --to exec:nosuch did not happen$", "top", "--to", "exec:nosuch", base(2), upto=UPTO)
 
 

@@ -55,6 +55,21 @@ int functions_named(const char *list, const struct names *names, bool **ret, str
 	return mark_functions(&list, 1, names, ret, NULL, err);
 }
 
+int functions_option(const struct args *args, const char *option, const struct names *names, bool **ret,
+		     struct error *err)
+{
+	const char *list = arg(args, option);
+	struct error missed = { .text = "" };
+
+	if (mark_functions(&list, 1, names, ret, &missed, err) < 0)
+		return error_prefix(err, "--%s", option);
+	if (missed.text[0]) {
+		error_prefix(&missed, "--%s", option);
+		*args->missed = missed;
+	}
+	return 0;
+}
+
 int functions_arg(const struct args *args, const struct names *names, bool **ret, struct error *err)
 {
 	const char *lists[OPERANDS_MAX] = { arg(args, "function") };

@@ -22,6 +22,12 @@ int only_arg(const struct args *args, const struct names *names, bool **ret, str
  * NULL if none is given.
  */
 int functions_arg(const struct args *args, const struct names *names, bool **ret, struct error *err);
+/*
+ * Likewise of another option's list, which was given. A name that is none, where others are, goes to args->missed: both
+ * errors name the option.
+ */
+int functions_option(const struct args *args, const char *option, const struct names *names, bool **ret,
+		     struct error *err);
 /* The functions of a list as --function takes it. */
 int functions_named(const char *list, const struct names *names, bool **ret, struct error *err);
 

@@ -67,15 +67,15 @@ static void fold_instruments(const struct args *args, struct trace_arg *t)
 	t->session.fold = &t->fold;
 }
 
-static int fold_named(const char *list, struct trace_arg *t, struct error *err)
+static int fold_named(const struct args *args, struct trace_arg *t, struct error *err)
 {
 	size_t count = names_count(&t->names);
 	bool *named;
 
 	if (!may_fold(t))
 		return error_set(err, "--fold: not where calls are left out: who called them is not known");
-	if (functions_named(list, &t->names, &named, err) < 0)
-		return error_prefix(err, "--fold");
+	if (functions_option(args, "fold", &t->names, &named, err) < 0)
+		return -1;
 	if (!t->fold_marks)
 		t->fold_marks = xcalloc(count, sizeof *t->fold_marks);
 	for (size_t i = 0; i < count; i++)
@@ -91,7 +91,7 @@ int instruments_arg(const struct args *args, struct trace_arg *t, struct error *
 {
 	if (!arg(args, "instruments"))
 		fold_instruments(args, t);
-	return arg(args, "fold") ? fold_named(arg(args, "fold"), t, err) : 0;
+	return arg(args, "fold") ? fold_named(args, t, err) : 0;
 }
 
 bool keeps_history(const struct args *args, const struct trace_arg *t)

@@ -238,13 +238,12 @@ static int condition_arg(const char *text, const char *option, const struct sess
 static int list_arg(const struct args *args, const char *option, const struct names *names, struct selected *s,
 		    const bool **ret, struct error *err)
 {
-	const char *list = value_of(args, option);
 	bool *marks;
 
-	if (!list)
+	if (!value_of(args, option))
 		return 0;
-	if (functions_named(list, names, &marks, err) < 0)
-		return error_prefix(err, "--%s", option);
+	if (functions_option(args, option, names, &marks, err) < 0)
+		return -1;
 	*ret = s->marks[s->n_marks++] = marks;
 	return 0;
 }
@@ -256,13 +255,12 @@ int select_functions(const struct args *args, const struct names *names, bool fo
 
 	memset(marks, true, names_count(names) * sizeof *marks);
 	for (int is_not = 0; is_not < (folded ? 1 : 2); is_not++) {
-		const char *list = value_of(args, options[is_not]);
 		bool *named;
 
-		if (!list)
+		if (!value_of(args, options[is_not]))
 			continue;
-		if (functions_named(list, names, &named, err) < 0)
-			return error_prefix(err, "--%s", options[is_not]);
+		if (functions_option(args, options[is_not], names, &named, err) < 0)
+			return -1;
 		for (uint32_t i = 0; i < names_count(names); i++)
 			marks[i] = marks[i] && named[i] != is_not;
 		free(named);
@@ -288,7 +286,7 @@ static int code_arg(const struct args *args, const struct names *names, struct s
 	if (!kernel && !user && !module)
 		return 0;
 	marks = new_marks(s, objects.count);
-	if (module && name_list_mark(&objects, &module, 1, marks, NULL, err) < 0)
+	if (module && name_list_mark(&objects, &module, 1, marks, args->missed, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < objects.count; i++)
 		marks[i] = (!module || marks[i]) && (!kernel || names_is_kernel(names, i)) &&
@@ -298,24 +296,18 @@ static int code_arg(const struct args *args, const struct names *names, struct s
 	return 0;
 }
 
-/* Others of the list are there, and are asked about. */
-static void tell_unknown_names(const struct threads *threads, const char *names)
+/* Others of the list are there, and are asked about. The first that is not goes to *missed. */
+static void miss_unknown_name(const struct threads *threads, const char *names, struct error *missed)
 {
 	cleanup_free char *list = xstrdup(names);
-	char *rest = list, *name;
+	char *rest = list, *name = NULL;
+	size_t i = 0;
 
-	while ((name = strsep(&rest, ","))) {
-		struct buf safe = { 0 };
-		size_t i = 0;
-
-		while (i < threads->count && !threads_are_called(threads, &threads->list[i], name))
+	while (i < threads->count && (name = strsep(&rest, ",")))
+		for (i = 0; i < threads->count && !threads_are_called(threads, &threads->list[i], name);)
 			i++;
-		terminal_escape(&safe, name);
-		buf_put_u8(&safe, 0);
-		if (i == threads->count)
-			fprintf(stderr, "upto: --comm %s: no such thread in the trace\n", (char *)safe.data);
-		buf_free(&safe);
-	}
+	if (i == threads->count)
+		error_set(missed, "--comm %s: no such thread in the trace", name);
 }
 
 static int threads_arg(const struct args *args, const struct threads *threads, struct selected *s, struct error *err)
@@ -336,7 +328,7 @@ static int threads_arg(const struct args *args, const struct threads *threads, s
 	s->options.filter.threads = marks;
 	if (any) {
 		if (comm && strchr(comm, ','))
-			tell_unknown_names(threads, comm);
+			miss_unknown_name(threads, comm, args->missed);
 		return 0;
 	}
 	if (pid && !comm)

@@ -55,7 +55,7 @@
 			.selects = true                                                                             \
 	}
 #define SELECT_PID                                                                      \
-	{ 0, "pid", "PID", "only calls in this thread, or in those of that name", .selects = true }
+	{ 'p', "pid", "PID", "only calls in this thread, or in those of that name", .selects = true }
 #define SELECT_COMM                                                                     \
 	{ 0, "comm", "NAMES", "only calls in threads that have one of these names", ',', .selects = true }
 #define SELECT_CODE                                                                                                    \

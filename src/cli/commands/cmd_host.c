@@ -375,7 +375,7 @@ static const struct option options[] = {
 	{ 0, "below", "NAMES", "only what these call" },
 	{ 0, "depth", "N", "only calls with fewer than N others around them" },
 	{ 0, "min-duration", "TIME", "only calls that took so long: 500us; all else costs little then" },
-	{ 0, "pid", "PID", "only that process, all its threads, and what they start" },
+	{ 'p', "pid", "PID", "only that process, all its threads, and what they start" },
 	{ 0, "start", "COND", "record from there on: entry:FUNCTION, exit:FUNCTION, time:TIME" },
 	{ 0, "stop", "COND", "only up to there: likewise; without a command, the end (exit:FUNCTION is found as it is written)" },
 	{ 0, "before", "TIME", "only so long before the end: the buffers forget what is older" },

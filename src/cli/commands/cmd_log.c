@@ -29,8 +29,33 @@ struct choice {
 	const char *grep; /* NULL: any */
 	regex_t regex;
 	struct span span;
+	const struct threads *threads;
+	const bool *processes, *called; /* marks by thread: only those that have both; NULL: all */
 	uint64_t lines;   /* with --stack: no more than these */
 };
+
+/* Who ran when the line came; before tasks are known, that is the first of them. THREAD_NONE: it has no such thread. */
+static long thread_of(const struct threads *threads, const struct log_line *line)
+{
+	if (line->earlier)
+		return THREAD_NONE;
+	if (line->task)
+		return threads_find(threads, line->task, line->ns);
+	for (size_t i = 0; i < threads->count; i++)
+		if (!threads->list[i].pid)
+			return (long)i;
+	return THREAD_NONE;
+}
+
+static bool is_by_asked(const struct choice *c, const struct log_line *line)
+{
+	long thread;
+
+	if (!c->processes && !c->called)
+		return true;
+	thread = thread_of(c->threads, line);
+	return thread != THREAD_NONE && (!c->processes || c->processes[thread]) && (!c->called || c->called[thread]);
+}
 
 static bool is_asked(const struct choice *c, const struct log_line *line)
 {
@@ -40,7 +65,7 @@ static bool is_asked(const struct choice *c, const struct log_line *line)
 	if (line->earlier ? s->from_ns || s->cpu >= 0 : line->ns < s->from_ns || line->ns >= s->to_ns ||
 								(s->cpu >= 0 && (unsigned)s->cpu != line->cpu))
 		return false;
-	return (int)line->level <= c->level &&
+	return (int)line->level <= c->level && is_by_asked(c, line) &&
 	       (!c->grep || regexec(&c->regex, line->text, 0, NULL, 0) == 0);
 }
 
@@ -272,9 +297,10 @@ static struct kernel_log whole_log(const struct facts *facts, const struct boots
 	return earlier;
 }
 
-static int print(const struct args *args, const struct choice *choice, struct error *err)
+static int print(const struct args *args, struct choice *choice, struct error *err)
 {
 	struct source_lines sources = { 0 };
+	struct selected selected = { 0 };
 	struct kernel_log log;
 	struct facts facts = { 0 };
 	struct trace_arg t;
@@ -282,9 +308,12 @@ static int print(const struct args *args, const struct choice *choice, struct er
 
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	choice->threads = &t.threads;
+	choice->processes = t.asked_processes;
 	names_fold_thunks(&t.names);
-	if (instruments_arg(args, &t, err) == 0 && debug_arg(args, &t.names, &sources, err) == 0 &&
-	    facts_read(t.reader, &facts, err) == 0) {
+	if (select_arg(args, &t.session, &selected, err) == 0 && instruments_arg(args, &t, err) == 0 &&
+	    debug_arg(args, &t.names, &sources, err) == 0 && facts_read(t.reader, &facts, err) == 0) {
+		choice->called = selected.options.filter.threads;
 		log = whole_log(&facts, &t.reader->boots);
 		/* a span in which no line came has an empty log */
 		if (!log.count && !thinned_by(&t.reader->meta))
@@ -297,6 +326,7 @@ static int print(const struct args *args, const struct choice *choice, struct er
 	}
 	facts_deinit(&facts);
 	source_lines_deinit(&sources);
+	selected_deinit(&selected);
 	trace_arg_close(&t);
 	return r;
 }
@@ -313,7 +343,7 @@ static int refuse(const struct args *args, const char *option, const char *const
 static int run(const struct args *args, struct error *err)
 {
 	static const char *const no_follow[] = {
-		"json", "stack", "lines", "sort", "output", "exact", "start", "stop", NULL,
+		"json", "stack", "lines", "sort", "output", "exact", "start", "stop", "pid", "comm", NULL,
 	};
 	static const char *const no_stack[] = { "sort", "output", "exact", NULL };
 	struct choice choice;
@@ -335,6 +365,8 @@ static const struct option options[] = {
 	{ 'g', "grep", "REGEX", "only lines that match this extended regular expression" },
 	{ 0, "stack", NULL, "below each line the stack that logged it" },
 	{ 'f', "follow", NULL, "go on with what is being recorded, until it ends" },
+	{ 'p', "pid", "PID", "only what was logged while this thread ran, one of this process, or those of that name" },
+	SELECT_ROWS_COMM,
 	INSTRUMENTS_OPTION,
 	DEBUG_OPTION,
 	VIEW_OPTIONS,

@@ -207,7 +207,7 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	{ 'p', "pid", "PID", "only calls of this thread, of this process's threads, or of all processes of that name" },
-	{ 0, "name", "NAMES", "only calls of these names, e.g. open,openat; shell patterns: *stat*", ',' },
+	{ 'e', "name", "NAMES", "only calls of these names, e.g. open,openat; shell patterns: *stat*", ',' },
 	{ 0, "path", "GLOB", "only calls that have such a file, as an argument or behind a descriptor: '/etc/*'" },
 	SELECT_ROWS_DURATION("calls"),
 	SELECT_ROWS_COMM,

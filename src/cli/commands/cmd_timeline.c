@@ -278,7 +278,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "kind", "KINDS", "a table of these only: initcall, module, probe, mount, exec, process, event …", ',' },
+	{ 'k', "kind", "KINDS", "a table of these only: initcall, module, probe, mount, exec, process, event …", ',' },
 	{ 0, "depth", "N", "show N levels below the boot" },
 	{ 0, "min", "TIME", "fold what is shorter (default: 1 % of the time that is shown; in a table and in JSON nothing)" },
 	{ 0, "all", NULL, "fold nothing" },

@@ -12,6 +12,7 @@
 #include "cli/print/ending_note.h"
 #include "cli/print/json_output.h"
 #include "cli/print/left_out_note.h"
+#include "cli/print/panic_note.h"
 #include "cli/print/quantity.h"
 #include "cli/print/see.h"
 #include "cli/print/terminal.h"
@@ -19,10 +20,8 @@
 #include "tables/why_table.h"
 #include "trace/thinned.h"
 
-#define PANIC "Kernel panic" /* how the line of the log begins that is a panic's name */
-
 struct answer {
-	const struct trace_arg *trace;
+	struct trace_arg *trace;
 	const struct history *history;
 	const struct why *why;
 	const struct milestone *until;
@@ -100,10 +99,11 @@ static uint64_t own_ns(const struct answer *a, const char *name)
 }
 
 /* `lines`: no more of the list that a table would show. */
-static void print_json(const struct answer *a, uint64_t lines, bool chain)
+static int print_json(const struct answer *a, uint64_t lines, bool chain, struct error *err)
 {
 	const struct why *w = a->why;
 	struct json j;
+	int r = 0;
 
 	json_output_begin(&j);
 	json_object(&j, NULL);
@@ -122,19 +122,15 @@ static void print_json(const struct answer *a, uint64_t lines, bool chain)
 	json_close(&j);
 	if (a->to_end)
 		ending_note_json(&j, a->trace, &a->history->facts);
+	if (is_panic(a->until))
+		r = panic_note_json(&j, a->trace, a->until, err);
 	json_close(&j);
 	json_output_end(&j);
-}
-
-static int pid_of(const struct answer *a)
-{
-	const struct thread *t = threads_at(&a->trace->threads, a->until->thread);
-
-	return t ? t->pid : 0;
+	return r;
 }
 
 /* One sentence: what, when, and what held most of the time. */
-static void put_sentence(const struct answer *a, struct buf *out)
+static int put_sentence(const struct answer *a, struct buf *out, struct error *err)
 {
 	const struct why *w = a->why;
 
@@ -164,15 +160,12 @@ static void put_sentence(const struct answer *a, struct buf *out)
 		terminal_escape(out, a->without);
 		buf_printf(out, "' in its name; without that, less or more may be won");
 	}
-	if (!strncmp(a->until->name, PANIC, strlen(PANIC))) {
-		buf_printf(out, "\n# who did it, called by whom: upto stack --at panic --running ");
-		see_path(out, a->trace->reader->path);
-		buf_printf(out, "; what came last: upto calls --pid %d --to panic ", pid_of(a));
-		see_path(out, a->trace->reader->path);
-	} else if (a->to_end) {
+	if (is_panic(a->until) && panic_note_put(a->trace, a->until, out, err) < 0)
+		return -1;
+	if (!is_panic(a->until) && a->to_end)
 		ending_note_put(a->trace, &a->history->facts, out);
-	}
 	buf_put_u8(out, 0);
+	return 0;
 }
 
 static int show(const struct args *args, const struct answer *a, struct error *err)
@@ -187,16 +180,17 @@ static int show(const struct args *args, const struct answer *a, struct error *e
 	if (arg(args, "json") && !arg(args, "sort") && !arg(args, "output")) {
 		if (arg_u64(args, "lines", &lines, err) < 0)
 			return EXIT_USAGE;
-		print_json(a, lines ? lines : UINT64_MAX, arg(args, "chain"));
-		return EXIT_OK;
+		return print_json(a, lines ? lines : UINT64_MAX, arg(args, "chain"), err) < 0 ? EXIT_FAILED : EXIT_OK;
 	}
 	if (arg(args, "chain"))
 		chain_table_init(&table, &a->trace->session, a->history, a->why);
 	else
 		causes_table_init(&table, a->why);
-	put_sentence(a, &heading);
-	view.heading = (char *)heading.data;
-	r = view_print(&view, args, err);
+	r = EXIT_FAILED;
+	if (put_sentence(a, &heading, err) == 0) {
+		view.heading = (char *)heading.data;
+		r = view_print(&view, args, err);
+	}
 	buf_free(&heading);
 	table_deinit(&table);
 	return r;
@@ -281,12 +275,15 @@ static int find_moment(const struct args *args, struct trace_arg *t, const struc
 static int answer(const struct args *args, struct trace_arg *t, const struct history *h,
 		  const struct intervals *intervals, struct error *err)
 {
+	const char *up_to = arg(args, "until") ? "until" : arg(args, "to") ? "to" : NULL;
 	struct milestone until, from;
 	struct answer a = { .trace = t, .history = h, .until = &until, .without = arg(args, "without") };
 	struct span boot;
 	struct why why;
 	int r;
 
+	if (arg(args, "until") && arg(args, "to"))
+		return error_set(err, "--until and --to: are the same, one of them"), EXIT_USAGE;
 	if (boot_arg(args, t->reader, &boot, err) < 0)
 		return EXIT_USAGE;
 	a.to_end = boot.to_ns == UINT64_MAX;
@@ -295,8 +292,8 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 	if (arg(args, "stop")) {
 		if (find_time(h, "stop", arg(args, "stop"), &boot, intervals->list[0].stop_ns, &until, err) < 0)
 			return EXIT_FAILED;
-	} else if (arg(args, "until")) {
-		if (find_moment(args, t, h, "until", &boot, &until, err) < 0)
+	} else if (up_to) {
+		if (find_moment(args, t, h, up_to, &boot, &until, err) < 0)
 			return EXIT_FAILED;
 	} else if (!milestone_default(h, &t->names, &t->threads, &t->reader->meta, &boot, &until)) {
 		return error_set(err,
@@ -365,6 +362,7 @@ static const struct option options[] = {
 	{ 0, "until", "WHAT",
 	  "up to when: init, login, host, poweroff, panic; a program, initcall, module, unit, function; log:TEXT …; 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
+	{ 0, "to", "WHAT", "the same as --until" },
 	BOOT_OPTION,
 	{ 0, "without", "WHAT",
 	  "how much of the time was of the causes that have this in their names; without them, less or more may be won" },
@@ -385,6 +383,7 @@ static const struct term terms[] = {
 	{ "see", "the command that looks into the cause, at its longest link" },
 	{ "chain", "the links in the order of time" },
 	ENDING_TERMS,
+	PANIC_TERMS,
 	{ 0 },
 };
 
