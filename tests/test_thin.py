@@ -15,7 +15,7 @@ import subprocess
 import pytest
 
 import decoder
-from guest import UPTO, UPTO_ASAN, WORK, once_a_run, run, upto_json
+from guest import UPTO, UPTO_ASAN, WORK, check, once_a_run, run, upto_json
 from test_cli import fails, keeps_others, tiny
 from test_code import recording
 from test_format import check_joints
@@ -1074,6 +1074,24 @@ def test_others_are_not_shown():
     p = run(UPTO, "why", path)
     assert b"its calls were left out" in p.stdout and b"what threads waited for" in p.stderr, p
     assert b"only those that were kept" in run(UPTO, "stack", path).stderr
+
+
+@pytest.mark.weight(6)
+def test_pauses():
+    """A part that begins or ends while the vCPU is halted has that pause, up to where it ends: as the whole tells them."""
+    pauses = [e["ns"] for e in dump(whole(1), "--kind", "halt,resume")]
+    rng, cut = random.Random(12), 0
+    for i in range(4):
+        at = rng.randrange(len(pauses) // 2 - 1)
+        start, stop = (rng.uniform(pauses[2 * k], pauses[2 * k + 1]) for k in (at, at + rng.choice((0, 1))))
+        path = thinned(f"pauses-{i}", whole(1), "--start", f"time:{start / 1e9:.9f}s", "--stop", f"time:{stop / 1e9:.9f}s")
+        info = upto_json("info", "--json", path)
+        [span] = info["spans"]
+        want = sum(max(0, min(span["stop_ns"], pauses[k + 1]) - max(span["start_ns"], pauses[k])) for k in range(0, len(pauses) - 1, 2))
+        assert abs(info["halted_ns"] - want) <= 2, (i, span, info["halted_ns"], want)
+        cut += want > 0
+    check(path)
+    assert cut > 1
 
 
 @pytest.mark.weight(6)

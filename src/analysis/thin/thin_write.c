@@ -24,7 +24,8 @@ struct thin_lane {
 	uint64_t any_ns;          /* of the last event */
 	size_t range;             /* number of the range that is under way */
 	size_t record;            /* of the trace's records of tasks, those before this one are of earlier clocks */
-	uint64_t last_ns;         /* of the last event in the span, whether or not it remains */
+	uint64_t last_ns;         /* of the last event in the span, whether or not it remains … */
+	bool paused;              /* … and the vCPU is halted behind it */
 	bool unclocked;           /* the last that was written has no clock behind it */
 	uint32_t function, thin_function; /* where control is, and where it is according to what was written */
 	bool moved;               /* an event with a target, to be looked at when it has been replayed … */
@@ -226,6 +227,17 @@ static void close_lane(struct writing *w, unsigned cpu)
 	put_clock(w, cpu, insns, lane->last_ns);
 }
 
+/* The same at its end: one that is halted then has been so up to there. */
+static void end_lane(struct writing *w, unsigned cpu)
+{
+	struct thin_lane *lane = &w->lanes[cpu];
+	uint64_t stop_ns = lane->span ? w->t->spans[lane->span - 1].stop_ns : 0;
+
+	if (lane->paused && stop_ns != UINT64_MAX && stop_ns > lane->last_ns)
+		lane->last_ns = stop_ns;
+	close_lane(w, cpu);
+}
+
 /* The vCPU's first event in a span comes behind a gap, but for the trace's own begin. */
 static void enter_span(struct writing *w, unsigned cpu)
 {
@@ -234,7 +246,7 @@ static void enter_span(struct writing *w, unsigned cpu)
 	bool is_new = lane->span != w->span + 1;
 
 	if (is_new)
-		close_lane(w, cpu);
+		end_lane(w, cpu);
 	lane->span = w->span + 1;
 	if (is_new) {
 		w->ranges.list = array_grow(w->ranges.list, w->ranges.count, &w->ranges.cap, sizeof *w->ranges.list);
@@ -330,13 +342,15 @@ static void go_past_gap(const struct writing *w, struct thin_lane *lane)
 static void settle(struct writing *w)
 {
 	struct thin_lane *lane = &w->lanes[w->pending_cpu];
+	bool inside;
 
 	if (!w->has_pending)
 		return;
 	w->has_pending = false;
 	if (w->pending.kind == EVENT_GAP)
 		w->old_gap = w->args[GAP_NUMBER];
-	if (in_span(w, w->pending_number, w->pending.ns)) {
+	inside = in_span(w, w->pending_number, w->pending.ns);
+	if (inside) {
 		enter_span(w, w->pending_cpu);
 		if (w->pending.kind == EVENT_GAP) {
 			close_lane(w, w->pending_cpu);
@@ -354,6 +368,8 @@ static void settle(struct writing *w)
 		go_past_gap(w, lane);
 	lane->any_ns = w->pending.ns;
 	cpu_state_advance(&lane->state, &w->pending);
+	if (inside)
+		lane->paused = lane->state.halted;
 }
 
 /* Modulo 2^64: a damaged trace may have anything. */
@@ -710,7 +726,7 @@ static int replay(struct writing *w, struct error *err)
 	if (result == 0 && !stacks.stop)
 		settle(w);
 	for (unsigned i = 0; i < w->n_lanes; i++)
-		close_lane(w, i);
+		end_lane(w, i);
 	for (size_t i = 0; result == 0 && w->t->by_frame && !w->search && i < stacks.count; i++)
 		for (size_t k = stacks.list[i].depth; k-- > 0;)
 			end_frame(w, &stacks, &stacks.list[i], &stacks.list[i].frames[k]);
