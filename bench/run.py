@@ -22,6 +22,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tests"))
 from guest import UPTO, WORK, built, built_args, full_args, initrd, kernel, qemu_args, run, upto_json  # noqa: E402
 from kd_logs import Machine, Style  # noqa: E402
+from made import KERNEL, make  # noqa: E402
 
 TRACE = os.path.join(WORK, "bench.upto")
 SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.12, 1.15, 0.15, 200e6, 256
@@ -380,10 +381,16 @@ def write_blocks(path, lines):
             f.write("".join(piece))
 
 
-def remove_trace():
-    for path in TRACE, TRACE + ".index", TRACE + ".history":
+def remove_kept():
+    for path in TRACE + ".index", TRACE + ".history", TRACE + ".sums":
         if os.path.exists(path):
             os.unlink(path)
+
+
+def remove_trace():
+    remove_kept()
+    if os.path.exists(TRACE):
+        os.unlink(TRACE)
 
 
 def for_52_million(seconds, n, what):
@@ -594,6 +601,51 @@ def follower_seconds(lines):
     return used.ru_utime + used.ru_stime
 
 
+def tell_growth(what, one, four, few):
+    print(f"growth: {what:32}{four:7.2f} s, {four / one:5.2f} times as long as of {few}; {verdict(four / one, GROWTH_BOUND)} {GROWTH_BOUND}", flush=True)
+
+
+def median_seconds(*command):
+    """Of the CPU: what else the host does counts less than by the clock."""
+    seconds = []
+    for _ in range(3):
+        remove_kept()
+        seconds.append(timed([UPTO, *command, TRACE])[1])
+    return statistics.median(seconds)
+
+
+def growth_of_waits(few=3000):
+    """Threads that hand a byte on, each to the next: a chain of so many causes; beside what the boot takes."""
+    program, commands, seconds = os.path.join(WORK, "bench-relay"), ("why", "waits", "timeline"), {}
+    run("gcc", "-O1", "-static", "-pthread", "-o", program, os.path.join(TOP, "tests/programs/relay.c"))
+    image = initrd("6.12", "relay", f"{program}=/bin/relay", newer_than=[program])
+    for n in 1, few, 4 * few:
+        remove_trace()
+        run(UPTO, "record", "-q", "-f", "-o", TRACE, "--", *qemu_args("6.12", image, append=f"relay={n}", memory="2G"))
+        for command in commands:
+            seconds[command, n] = median_seconds(command)
+    for command in commands:
+        tell_growth(f"{command} of {4 * few} threads", *(seconds[command, n] - seconds[command, 1] for n in (few, 4 * few)), few)
+
+
+def growth_of_modules(few=5000):
+    """Modules that come, are called and go, one after the other at one place; and all at once, each at its own."""
+    at, stack, seconds = 0xffffffffc0000000, 0xffffc90000003fb8, {}
+    for n in few, 4 * few:
+        for where, step, last in ("at one place", 0, 40), ("at their own", 0x2000, 40 * n):
+            lines = ["meta vcpus 1", "meta kernel_ns 10", "meta kernel_insns 10", "end lost 0", "end late_arrivals 0", f"symbol {KERNEL} 0x100 startup_64",
+                     "event 0 clock 10 10 0 0 0", f"event 0 jump-indirect 11 0 0 0x100000 {KERNEL}", "event 0 clock 20 20 0 0 0"]
+            for i, ns in enumerate(range(100, 100 + 40 * n, 40)):
+                start = at + i * step
+                lines += [f"module 0 {ns if not step else 50} {ns} {start} 0x1000 module{i % 7}", f"event 0 call {ns + 10} 0 {stack} {KERNEL + 0x20} {start}",
+                          f"event 0 clock {ns + 15} {ns + 15} 0 0 0", f"event 0 return {ns + 20} 0 {stack} 0 {KERNEL + 0x20}", f"event 0 clock {ns + 25} {ns + 25} 0 0 0",
+                          f"freed 0 {ns + 30 if not step else 100 + last + i} {ns + 30} {start}"]
+            os.replace(make("bench-modules", sorted(lines, key=lambda line: line.startswith("freed")) if step else lines), TRACE)
+            seconds.setdefault(f"top of {4 * few} modules {where}", []).append(median_seconds("top"))
+    for what, (one, four) in seconds.items():
+        tell_growth(what, one, four, few)
+
+
 def growth():
     """What four times as much takes: four times as long, and not sixteen."""
     program = os.path.join(WORK, "bench-spans")
@@ -608,10 +660,12 @@ def growth():
         os.replace(TRACE + ".spans", TRACE)
         assert len(upto_json("info", "--json", TRACE)["spans"]) == n
         for command in ["check"], ["info"], ["top"], ["calls", "-n", "1"]:
-            seconds.setdefault(f"{' '.join(command)} of {4 * few} spans", []).append(statistics.median(timed([UPTO, *command, TRACE])[0] for _ in range(3)))
+            seconds.setdefault(f"{' '.join(command)} of {4 * few} spans", []).append(median_seconds(*command))
         seconds.setdefault(f"log --follow of {4 * few} lines", []).append(follower_seconds(n))
     for what, (one, four) in seconds.items():
-        print(f"growth: {what:32}{four:7.2f} s, {four / one:5.2f} times as long as of {few}; {verdict(four / one, GROWTH_BOUND)} {GROWTH_BOUND}", flush=True)
+        tell_growth(what, one, four, few)
+    growth_of_modules()
+    growth_of_waits()
     remove_trace()
 
 

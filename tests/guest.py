@@ -32,6 +32,8 @@ RUN = os.environ.setdefault("UPTO_TEST_RUN", f"{os.getpid()}.{time.time_ns()}")
 # another QEMU than the host's, in the same way for upto and the tests: a folder with its qemu-system-x86_64
 if os.environ.get("UPTO_TEST_QEMU"):
     os.environ["PATH"] = os.path.abspath(os.environ["UPTO_TEST_QEMU"]) + ":" + os.environ["PATH"]
+# where the host has hardly any time for guests (make check-throttled), what their kernels find out about that is no fault
+IS_THROTTLED = os.path.basename(os.environ.get("UPTO_TEST_QEMU", "")) == "throttled"
 
 # Debian 12 has both itself; elsewhere the suites that have them are asked
 HOST = platform.freedesktop_os_release().get("VERSION_CODENAME")

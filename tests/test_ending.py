@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from guest import TOP, UPTO, WORK, check, initrd, module, once_a_run, qemu_args, record, run, upto_json
+from guest import IS_THROTTLED, TOP, UPTO, WORK, check, initrd, module, once_a_run, qemu_args, record, run, upto_json
 from test_cli import fails
 from test_code import recording
 from test_robust import Recording
@@ -78,7 +78,7 @@ def assert_last_calls(trace, panic):
 @pytest.mark.weight(10)
 @pytest.mark.parametrize("what, options, last", [
     ("oops", "oops=panic", ("read_nothing", None)), pytest.param("warn", "panic_on_warn=1", ("strcmp", True), marks=pytest.mark.long),
-    ("soft", "softlockup_panic=1 watchdog_thresh=1", ("delay_tsc", None))])
+    ("soft", "softlockup_panic=1", ("delay_tsc", None))])
 def test_panics(what, options, last):
     """Where an oops, a warning or a lockup is a panic: the stack that the kernel itself prints, place by place; and what came before the exception."""
     image = initrd("6.12", "panics", f"{module('6.12', 'bugs', os.path.join(TOP, 'tests/guests/bugs.c'))}=/bugs.ko")
@@ -173,16 +173,20 @@ def test_troubles():
     p = record(trace, qemu_args("6.12", image, whole=True))
     ending, troubles, words = ended(trace, p.stderr.decode(errors="replace"))
     assert ending["how"] == "power-off" and ending["comm"] == "poweroff", ending
-    kinds = list(dict.fromkeys(t["kind"] for t in troubles))
-    assert kinds == ["warning", "bug", "soft lockup", "hung task", "oops"], troubles
-    # each by the insmod that did it, but for what the kernel's own thread finds out
-    who = list(dict.fromkeys((t["kind"], t["comm"]) for t in troubles))
-    assert who == [("warning", "insmod"), ("bug", "insmod"), ("soft lockup", "insmod"), ("hung task", "khungtaskd"),
-                   ("bug", "bugs_bug"), ("oops", "bugs_bug"), ("oops", "insmod")], who
-    assert len({t["pid"] for t in troubles if t["comm"] == "insmod"}) == 4, troubles
-    assert re.search(r"; on the way \d+ oopses, \d+ bugs, \d+ warnings?, \d+ soft lockups?, \d+ hung tasks?$", words), words
     log = {line["ns"]: line["text"] for line in upto_json("log", "--json", trace)["log"]}
     assert all(log[t["ns"]] == t["text"] for t in troubles)
+    # on a host that has no time for it the kernel finds no lockup of a second, but stalls before
+    locked = any("soft lockup" in (text or "") for text in log.values())
+    assert locked or IS_THROTTLED
+    troubles = [t for t in troubles if t["kind"] != "stall" or not IS_THROTTLED]
+    kinds = list(dict.fromkeys(t["kind"] for t in troubles))
+    assert kinds == ["warning", "bug", *["soft lockup"] * locked, "hung task", "oops"], troubles
+    # each by the insmod that did it, but for what the kernel's own thread finds out
+    who = list(dict.fromkeys((t["kind"], t["comm"]) for t in troubles))
+    assert who == [("warning", "insmod"), ("bug", "insmod"), *[("soft lockup", "insmod")] * locked, ("hung task", "khungtaskd"),
+                   ("bug", "bugs_bug"), ("oops", "bugs_bug"), ("oops", "insmod")], who
+    assert len({t["pid"] for t in troubles if t["comm"] == "insmod"}) == 3 + locked, troubles
+    assert re.search(r"; on the way \d+ oopses, \d+ bugs, \d+ warnings?, (\d+ soft lockups?, )?\d+ hung tasks?(, \d+ stalls?)?$", words), words
     # from KFENCE's line to who used what was freed
     line = next(line for line in upto_json("log", "--json", "--stack", trace)["log"] if "BUG: KFENCE: use-after-free read in use_object" in line["text"])
     stacks = [[f["function"].split(" ")[0].split(".")[0] for f in s["frames"]]
@@ -213,7 +217,8 @@ def test_outside(tmp_path):
         trace = str(tmp_path / "ended.upto")
         with Recording(trace, qemu_args("6.12", initrd("6.12", "hangs"))) as r:
             r.until(lambda s: s["guest_ns"] > 3_000_000_000)
-            time.sleep(1)
+            while b"Run /init" not in run(UPTO, "log", trace, check=False).stdout:
+                time.sleep(0.5)
             os.kill(r.qemu, sig)
             r.wait(10)
             said = r.said()

@@ -1127,3 +1127,33 @@ def test_conditions_of_tests():
         assert p.returncode == (when is None), (asked, p)
         if when:
             assert [s["start_ns"] for s in upto_json("info", "--json", trace + ".part", upto=UPTO_ASAN)["spans"]] == [when], asked
+
+
+def test_modules_come_and_go():
+    """Whose code an address was at each time, where modules overlap in place or time: against all of them, one by one."""
+    rng = random.Random(20)
+    base, modules, lines, calls = 0xffffffffc0000000, [], [], []
+    for i in range(60):
+        start, size, begins = base + 0x100 * rng.randrange(12), 0x100 * rng.randint(1, 6), 100 + 20 * i
+        modules.append([start, start + size, begins, 1 << 64, f"m{i}"])
+        lines.append(f"module 0 {begins} {begins} {start} {size} m{i}")
+        # what is freed is the last that began there
+        if rng.random() < 0.7 and (open_ := [m for m in modules if m[3] == 1 << 64]):
+            gone = rng.choice(open_)
+            last = [m for m in open_ if m[0] == gone[0]][-1]
+            last[3] = begins + 10
+            lines.append(f"freed 0 {begins + 10} {begins + 10} {last[0]}")
+    for ns in range(105, 1400, 5):
+        addr = base + 0x100 * rng.randrange(18)
+        calls += [f"event 0 call {ns} 0 {STACK - 64} {KERNEL + 0x20} {addr}", f"event 0 clock {ns + 1} {ns + 1} 0 0 0",
+                  f"event 0 return {ns + 2} 0 {STACK - 64} 0 {KERNEL + 0x20}", f"event 0 clock {ns + 3} {ns + 3} 0 0 0"]
+        here = [m for m in modules if m[0] <= addr < m[1]]
+        now, later = [m for m in here if m[2] <= ns < m[3]], [m for m in here if m[2] > ns]
+        calls[-1] += f" # {max(now, key=lambda m: m[2])[4] if now else min(later, key=lambda m: m[2])[4] if later else ''}"
+    want = collections.Counter(line.split(" # ")[1] for line in calls if " # " in line)
+    trace = make("modules-come-and-go", boot(*(line.split(" # ")[0] for line in calls)) + lines)
+    got = collections.Counter()
+    for line in run(UPTO_ASAN, "dump", "--kind", "call", trace).stdout.decode().splitlines():
+        found = re.search(r"\] call (m\d+)(\+0x\w+)? \[\1\] from", line)
+        got[found[1] if found else ""] += 1
+    assert got == want and len(want) > 20, (got - want, want - got)

@@ -8,14 +8,6 @@
 #include "symbols/symtab_codec.h"
 #include "trace/mapped_contents.h"
 
-/* Addresses of a module from its loading on. */
-struct code_range {
-	uint64_t start, end;
-	uint64_t highest;        /* end of any range up to this one */
-	uint64_t from_ns, to_ns; /* it was loaded, and freed: UINT64_MAX: never */
-	uint32_t object, boot;
-};
-
 /* What is known while records are gone through. */
 struct build {
 	struct code *c;
@@ -105,22 +97,11 @@ static int take_module(struct build *b, const struct code_record *r, uint32_t bo
 	for (size_t i = 1; i < tab.n_sections; i++) {
 		const struct symtab_section *s = &tab.sections[i];
 
-		c->ranges = array_grow(c->ranges, c->n_ranges, &c->ranges_cap, sizeof *c->ranges);
-		c->ranges[c->n_ranges++] = (struct code_range){
-			.start = s->addr, .end = s->end, .from_ns = r->ns, .to_ns = UINT64_MAX, .object = object,
-			.boot = boot,
-		};
+		code_ranges_add(&c->ranges, &(struct code_range){
+			.start = s->addr, .end = s->end, .from_ns = r->ns, .object = object, .boot = boot,
+		});
 	}
 	return 0;
-}
-
-static void take_freed(struct code *c, const struct code_record *r, uint32_t boot)
-{
-	for (size_t i = c->n_ranges; i-- > 0 && c->ranges[i].boot == boot;)
-		if (c->ranges[i].start == r->start && c->ranges[i].to_ns == UINT64_MAX) {
-			c->ranges[i].to_ns = r->ns;
-			break;
-		}
 }
 
 static const char *base_name(const char *path)
@@ -186,28 +167,6 @@ static int take_mapped(struct build *b, const struct code_record *r, uint64_t co
 	return 0;
 }
 
-static int by_start(const void *va, const void *vb)
-{
-	const struct code_range *a = va, *b = vb;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
-}
-
-static void sort_ranges(struct code *c)
-{
-	uint64_t highest = 0;
-
-	if (c->n_ranges)
-		qsort(c->ranges, c->n_ranges, sizeof *c->ranges, by_start);
-	for (size_t i = 0; i < c->n_ranges; i++) {
-		if (c->ranges[i].end > highest)
-			highest = c->ranges[i].end;
-		c->ranges[i].highest = highest;
-	}
-}
-
 static void take_files(struct build *b, const struct reader *r)
 {
 	b->files = &r->files;
@@ -230,7 +189,7 @@ static int take_records(struct build *b, const struct reader *r, struct error *e
 		if (record->change == CODE_MODULE && take_module(b, record, boot, err) < 0)
 			return error_prefix(err, "%s", record->name);
 		if (record->change == CODE_FREED)
-			take_freed(b->c, record, boot);
+			code_ranges_end(&b->c->ranges, record->start, record->ns, boot);
 		if (record->change == CODE_MAPPED)
 			if (take_mapped(b, record, b->contents[i], &b->c->of_record[i], err) < 0)
 				return error_prefix(err, "%s", record->name);
@@ -247,7 +206,7 @@ int code_init(struct code *c, const struct reader *r, struct error *err)
 	b.contents = mapped_contents(&r->code, &r->boots);
 	take_files(&b, r);
 	ret = take_records(&b, r, err);
-	sort_ranges(c);
+	code_ranges_sort(&c->ranges);
 	map_free(&b.numbers);
 	map_free(&b.symbols);
 	map_free(&b.by_content);
@@ -269,7 +228,7 @@ void code_deinit(struct code *c)
 	}
 	free(c->objects);
 	free(c->functions);
-	free(c->ranges);
+	code_ranges_deinit(&c->ranges);
 	free(c->of_record);
 	*c = (struct code){ 0 };
 }
@@ -284,54 +243,20 @@ static struct code_place place_in(const struct code_object *o, uint64_t addr)
 }
 
 /* Of two that have the address, the one that counts at that time: the last to come, or the first that will. */
-static const struct code_range *better(const struct code_range *a, const struct code_range *b, uint64_t ns)
-{
-	bool a_now, b_now;
-
-	if (!a)
-		return b;
-	a_now = a->from_ns <= ns && ns < a->to_ns;
-	b_now = b->from_ns <= ns && ns < b->to_ns;
-	if (a_now != b_now)
-		return a_now ? a : b;
-	if (a_now)
-		return a->from_ns >= b->from_ns ? a : b;
-	/* a module's parameters are set before it can be known */
-	if ((a->from_ns > ns) != (b->from_ns > ns))
-		return a->from_ns > ns ? a : b;
-	return a->from_ns < b->from_ns ? a : b;
-}
-
 struct code_place code_in_kernel(const struct code *c, uint64_t addr, uint64_t ns, size_t boot)
 {
-	const struct code_range *best = NULL;
-	size_t low = 0, high = c->n_ranges, n = 0;
+	bool only;
+	const struct code_range *range = code_ranges_find(&c->ranges, addr, ns, boot, &only);
 	struct code_place p;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->ranges[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	while (low && c->ranges[low - 1].highest > addr) {
-		const struct code_range *r = &c->ranges[--low];
-
-		if (addr < r->end && r->boot == boot) {
-			best = better(best, r, ns);
-			n++;
-		}
-	}
-	if (!n)
+	if (!range)
 		return (struct code_place){ .always = true };
-	if (best->to_ns <= ns)
+	if (range->to_ns <= ns)
 		return (struct code_place){ 0 };
-	p = place_in(&c->objects[best->object], addr);
+	p = place_in(&c->objects[range->object], addr);
 	if (p.index == SYMTAB_NONE)
-		p.offset = addr - best->start;
-	p.always = n == 1 && best->to_ns == UINT64_MAX;
+		p.offset = addr - range->start;
+	p.always = only && range->to_ns == UINT64_MAX;
 	return p;
 }
 

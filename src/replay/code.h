@@ -8,6 +8,7 @@
 #ifndef UPTO_REPLAY_CODE_H
 #define UPTO_REPLAY_CODE_H
 
+#include "code_ranges.h"
 #include "symbols/symtab.h"
 #include "trace/reader.h"
 
@@ -33,8 +34,7 @@ struct code {
 	size_t n_objects, objects_cap;
 	struct code_function *functions;
 	size_t n_functions, functions_cap;
-	struct code_range *ranges;   /* where modules were, sorted by address */
-	size_t n_ranges, ranges_cap;
+	struct code_ranges ranges;   /* where modules were */
 	uint32_t *of_record;         /* for each record, if it is MAPPED: number of the file's object */
 	size_t n_records;
 };

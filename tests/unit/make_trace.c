@@ -9,6 +9,8 @@
  *   fact KIND CPU NS INSNS TASK [NUMBER…]      of a kind without texts, as info --json names it
  *   log CPU NS INSNS TASK NUMBER LEVEL WORD…   a line of the kernel's log; '~' is a space
  *   told KIND CPU NS INSNS TASK NUMBER WORD…   a fact with one number and one text; likewise
+ *   module CPU NS INSNS START SIZE NAME        it is loaded, and is one function of that name
+ *   freed CPU NS INSNS START                   what begins there is gone
  *   map MM START SIZE FILE-SIZE PATH
  *   function OFFSET SIZE NAME FILE-SIZE PATH   of the one file that has functions; offsets in it rise
  *   content MM START NUMBER [BYTES]            what is mapped there: BYTES are the payload, in hexadecimal digits
@@ -166,6 +168,31 @@ static void add_told(char **words, unsigned n)
 	};
 
 	put_text(&f, words + 7, n - 7);
+}
+
+static void add_module(char **words)
+{
+	char *symbol[] = { words[0], words[4], words[5], words[6] };
+	struct symtab tab = { 0 };
+	struct buf symbols = { 0 };
+	size_t cap = 0;
+
+	add_symbol(&tab, &cap, symbol);
+	symtab_encode(&tab, &symbols);
+	code_record_put(&made.code, &(struct code_record){
+		.change = CODE_MODULE, .cpu = (uint32_t)number(words[1]), .ns = number(words[2]),
+		.insns = number(words[3]), .name = words[6], .symbols = symbols.data, .symbols_len = symbols.len,
+	});
+	symtab_deinit(&tab);
+	buf_free(&symbols);
+}
+
+static void add_freed(char **words)
+{
+	code_record_put(&made.code, &(struct code_record){
+		.change = CODE_FREED, .cpu = (uint32_t)number(words[1]), .ns = number(words[2]),
+		.insns = number(words[3]), .start = number(words[4]), .name = "",
+	});
 }
 
 static void add_map(char **words)
@@ -358,6 +385,10 @@ static void take_line(char *line)
 		add_told(words, n);
 	else if (!strcmp(words[0], "log") && n > 7)
 		add_log(words, n);
+	else if (!strcmp(words[0], "module") && n == 7)
+		add_module(words);
+	else if (!strcmp(words[0], "freed") && n == 5)
+		add_freed(words);
 	else if (!strcmp(words[0], "map") && n == 6)
 		add_map(words);
 	else if (!strcmp(words[0], "content") && n > 3)
