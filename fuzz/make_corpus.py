@@ -845,6 +845,14 @@ def cpio(files, trailer=True):
     return out
 
 
+def make_packages():
+    listed = b"/.\n/usr\n/usr/lib\n/lib/libc.so.6\n/usr/bin/true\n"
+    for name, path in ("arch", b"/var/lib/dpkg/info/libc6:amd64.list"), ("plain", b"root/var/lib/dpkg/info/coreutils.list"), ("none", b"/var/lib/dpkg/info/.list"), ("other", b"/lib/x"):
+        save("fuzz_packages", name, path + b"\0" + listed)
+    save("fuzz_packages", "cut", b"/var/lib/dpkg/info/libc6:amd64.list\0" + listed[:-3])
+    save("fuzz_packages", "empty", b"")
+
+
 def make_sysroot():
     files = [(b"bin/sh", b"12345"), (b"./lib/x", b"abc")]
     one = cpio(files)
@@ -1156,6 +1164,7 @@ if __name__ == "__main__":
     make_history()
     make_path_sums()
     make_calls()
+    make_packages()
     make_sysroot()
     make_guest_memory()
     make_x86()

@@ -143,5 +143,16 @@ def test_stripped(tmp_path):
     debug.rename(tmp_path / "kept")
     said = add(trace, tmp_path).stdout.decode()
     assert re.fullmatch(r"0 of the 1 files that ran have more symbols now\n1 are stripped, .* \(program\): their debug packages have all, .*\n", said), said
+    # the package that the guest's dpkg says it came with, also where its path is told with the folder that links lead to
+    info = tmp_path / "root/var/lib/dpkg/info"
+    info.mkdir(parents=True)
+    for lists, package in ({"other": "/bin/programs\n"}, None), ({"other": "/.\n/bin\n/bin/program\n"}, "other-dbgsym"), ({"libc6:amd64": "/usr/bin/program"}, "libc6-dbg"), \
+            ({"libc6.conffiles": "/bin/program\n"}, None):
+        for name, text in lists.items():
+            (info / (name if name.endswith("files") else f"{name}.list")).write_text(text)
+        said = add(trace, tmp_path).stdout.decode()
+        assert re.search(r"their debug packages" + (rf" \({package}\)" if package else "") + " have all", said), (lists, said)
+        for file in info.iterdir():
+            file.unlink()
     (tmp_path / "kept").rename(debug)
     assert add(trace, tmp_path).stdout == b"1 of the 1 files that ran have more symbols now\n"

@@ -29,13 +29,17 @@ static int run(const struct args *args, struct error *err)
 		printf("%zu may be one of several files: their content was not seen, or is not enough to tell\n",
 		       found.unsure);
 	if (found.stripped) {
-		struct buf names = { 0 };
+		struct buf names = { 0 }, packages = { 0 };
 
 		terminal_escape(&names, found.stripped_names);
-		printf("%zu are stripped, and have only the names that they offer to others (%.*s%s): their debug packages have all, below /usr/lib/debug, "
+		if (found.stripped > STRIPPED_NAMED)
+			buf_printf(&names, " …");
+		file_symbols_put_packages(&found, &packages);
+		printf("%zu are stripped, and have only the names that they offer to others (%.*s): their debug packages%.*s have all, below /usr/lib/debug, "
 		       "or a server that DEBUGINFOD_URLS names\n",
-		       found.stripped, (int)names.len, (char *)names.data, found.stripped > STRIPPED_NAMED ? " …" : "");
+		       found.stripped, (int)names.len, (char *)names.data, (int)packages.len, (char *)packages.data);
 		buf_free(&names);
+		buf_free(&packages);
 	}
 	if (found.left_out)
 		printf("the symbols of %zu did not fit into the trace\n", found.left_out);

@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "cli/print/terminal.h"
+#include "guest/packages.h"
 #include "guest/sysroot.h"
 #include "symbols/debug_file.h"
 #include "symbols/elf_content.h"
@@ -403,14 +405,54 @@ static void note_stripped(struct file_symbols *ret, const char *path)
 			 slash ? slash + 1 : path);
 }
 
+static bool is_stripped(const struct taking *t, const struct wanted *w)
+{
+	return w->file && !w->unsure && t->files[w->file - 1].stripped;
+}
+
 static void count_others(const struct taking *t, struct file_symbols *ret)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		ret->differ += !t->wanted[i].file && t->wanted[i].differs;
 		ret->unsure += t->wanted[i].file && t->wanted[i].unsure;
-		if (t->wanted[i].file && !t->wanted[i].unsure && t->files[t->wanted[i].file - 1].stripped)
+		if (is_stripped(t, &t->wanted[i]))
 			note_stripped(ret, t->wanted[i].path);
 	}
+}
+
+static void note_package(struct file_symbols *ret, const char *package)
+{
+	cleanup_free char *name = package_of_symbols(package);
+	const char *known = strstr(ret->packages, name);
+	size_t len = strlen(ret->packages), n = strlen(name);
+
+	if (known && (!known[n] || known[n] == ',') && (known == ret->packages || known[-1] == ' '))
+		return;
+	if (len + n + sizeof ", , …" > sizeof ret->packages) {
+		if (len && !strstr(ret->packages, "…"))
+			snprintf(ret->packages + len, sizeof ret->packages - len, ", …");
+		return;
+	}
+	snprintf(ret->packages + len, sizeof ret->packages - len, "%s%s", len ? ", " : "", name);
+}
+
+/* Which packages the symbols of stripped files are in. */
+static void find_packages(const struct taking *t, struct file_symbols *ret)
+{
+	struct packaged_file *files = xcalloc(t->count + 1, sizeof *files);
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->count; i++)
+		if (is_stripped(t, &t->wanted[i]))
+			files[n++].path = t->wanted[i].path;
+	for (size_t i = 0; n && i < t->roots->count; i++)
+		packages_find(t->roots->list[i], files, n);
+	for (size_t i = 0; i < n; i++) {
+		if (files[i].package)
+			note_package(ret, files[i].package);
+		free(files[i].package);
+	}
+	free(files);
 }
 
 static void taking_deinit(struct taking *t)
@@ -447,7 +489,17 @@ int file_symbols_add(const char *trace, const struct roots *roots, struct file_s
 		r = trace_append(reader, CHUNK_FILES, &t.payload, err);
 	*ret = (struct file_symbols){ .wanted = t.count, .found = t.found, .left_out = t.left_out };
 	count_others(&t, ret);
+	find_packages(&t, ret);
 	reader_free(reader);
 	taking_deinit(&t);
 	return r;
+}
+
+void file_symbols_put_packages(const struct file_symbols *s, struct buf *out)
+{
+	if (!s->packages[0])
+		return;
+	buf_printf(out, " (");
+	terminal_escape(out, s->packages);
+	buf_put_u8(out, ')');
 }

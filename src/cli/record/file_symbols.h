@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "roots.h"
 
 enum { STRIPPED_NAMED = 3 };
@@ -20,7 +21,11 @@ struct file_symbols {
 	/* those that have no names but what they offer to others: the rest is in a file that was not found */
 	size_t stripped;
 	char stripped_names[128]; /* some of them: "libc.so.6, udevadm" */
+	char packages[160];   /* that have those symbols, as far as the roots tell: "libc6-dbg, udev-dbgsym"; or "" */
 };
+
+/* Append " (libc6-dbg, …)", escaped; nothing if they are not known. */
+void file_symbols_put_packages(const struct file_symbols *s, struct buf *out);
 
 int file_symbols_add(const char *trace, const struct roots *roots, struct file_symbols *ret, struct error *err);
 

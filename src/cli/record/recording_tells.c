@@ -185,15 +185,19 @@ static void tell_ending(const struct recording *rec)
 /* Most of a distribution's programs and libraries. */
 static void tell_stripped(const struct recording *rec, const struct file_symbols *found)
 {
-	struct buf names = { 0 };
+	struct buf names = { 0 }, packages = { 0 };
 
 	terminal_escape(&names, found->stripped_names);
+	if (found->stripped > STRIPPED_NAMED)
+		buf_printf(&names, " …");
+	file_symbols_put_packages(found, &packages);
 	fprintf(stderr,
-		"upto: %s: of the programs and libraries that ran, %zu are stripped (%.*s%s): with their debug packages below ROOT, or DEBUGINFOD_URLS "
+		"upto: %s: of the programs and libraries that ran, %zu are stripped (%.*s): with their debug packages%.*s below ROOT, or DEBUGINFOD_URLS "
 		"set, 'upto symbols --sysroot ROOT %s' adds their names\n",
-		rec->output, found->stripped, (int)names.len, (char *)names.data,
-		found->stripped > STRIPPED_NAMED ? " …" : "", rec->output);
+		rec->output, found->stripped, (int)names.len, (char *)names.data, (int)packages.len,
+		(char *)packages.data, rec->output);
 	buf_free(&names);
+	buf_free(&packages);
 }
 
 void recording_summarise(const struct recording *rec, const struct stats *st, const struct recording_chosen *chosen,
