@@ -2,6 +2,7 @@
 """Kernels that the other tests do not boot: everything has its name, nothing is missing."""
 import os
 import re
+import struct
 
 import pytest
 
@@ -77,3 +78,50 @@ def test_layout():
     assert at["pid"] < at["tgid"] == at["pid"] + 4 < at["real_parent"] < at["comm"] and not at["comm"] % 8, at
     p = run(UPTO, "layout", os.path.abspath(__file__), check=False)
     assert p.returncode == 1 and b"has neither BTF nor debug information of a kernel" in p.stderr, p.stderr
+
+
+def btf_structures(data):
+    """Offsets of the members of each structure, and its size, by the format alone (Documentation/bpf/btf.rst)."""
+    magic, _, _, header, types, types_len, strings, _ = struct.unpack_from("<HBBIIIII", data)
+    assert magic == 0xeb9f
+    text = data[header + strings:]
+
+    def name(at):
+        return text[at:text.index(b"\0", at)].decode()
+
+    at, end, found = header + types, header + types + types_len, {}
+    while at < end:
+        name_at, info, size = struct.unpack_from("<III", data, at)
+        kind, count = info >> 24 & 0x1f, info & 0xffff
+        at += 12
+        assert kind in (1, 4), kind  # integers and structures
+        if kind == 1:
+            at += 4
+        for _ in range(count if kind == 4 else 0):
+            member, _, bits = struct.unpack_from("<III", data, at)
+            found[f"{name(name_at)}.{name(member)}"] = bits // 8
+            at += 12
+        if kind == 4:
+            found[name(name_at)] = size
+    return found
+
+
+def test_layout_is_written(tmp_path):
+    """A layout as BTF is what it was, read by others and by upto itself, from a file of its own and from an ELF file's section."""
+    btf, elf = tmp_path / "layout.btf", tmp_path / "layout.o"
+    image = upto_json("layout", "--json", kernel("6.12")[1])
+    run(UPTO, "layout", "-o", btf, kernel("6.12")[1])
+    want = {m["member"]: m["offset"] for m in image["members"]}
+    structures = btf_structures(btf.read_bytes())
+    assert {name: at for name, at in structures.items() if "." in name} == want
+    assert {name: size for name, size in image["sizes"].items() if structures.get(name) != size} == {}
+    (tmp_path / "empty.s").write_text("")
+    run("as", "-o", elf, tmp_path / "empty.s")
+    run("objcopy", "--add-section", f".BTF={btf}", elf)
+    for path in btf, elf:
+        read = upto_json("layout", "--json", path)
+        assert {m["member"]: m["offset"] for m in read["members"]} == want and read["sizes"] == image["sizes"], path
+    for cut in 0, 3, 4, 5, 23:
+        (tmp_path / "cut.btf").write_bytes(btf.read_bytes()[:cut])
+        p = run(UPTO, "layout", tmp_path / "cut.btf", check=False)
+        assert p.returncode == 1 and p.stderr.count(b"\n") == 1 and not p.stdout, p
