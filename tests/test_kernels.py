@@ -121,6 +121,7 @@ def test_layout_is_written(tmp_path):
     for path in btf, elf:
         read = upto_json("layout", "--json", path)
         assert {m["member"]: m["offset"] for m in read["members"]} == want and read["sizes"] == image["sizes"], path
+        assert {m["from"] for m in read["members"]} == {"types"}, path
     for cut in 0, 3, 4, 5, 23:
         (tmp_path / "cut.btf").write_bytes(btf.read_bytes()[:cut])
         p = run(UPTO, "layout", tmp_path / "cut.btf", check=False)
