@@ -20,7 +20,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tests"))
-from guest import UPTO, WORK, built, built_args, full_args, initrd, kernel, qemu_args, run, upto_json  # noqa: E402
+from guest import UPTO, WORK, built, built_args, full_args, initrd, kernel, libraries_of, qemu_args, run, upto_json  # noqa: E402
 from kd_logs import Machine, Style  # noqa: E402
 from made import KERNEL, make  # noqa: E402
 
@@ -572,6 +572,27 @@ def handlers():
         print(f"small boot: {what:26}{statistics.median(rates):6.1f} M {unit}/s ({min(rates):.1f} … {max(rates):.1f}); {verdict(statistics.median(rates), bound / 1e6, False)} {bound / 1e6:.0f} M",
               flush=True)
     memory_of("small boot", "run", "-e", dense)
+    remove_trace()
+    beside_bpftrace()
+
+
+def beside_bpftrace():
+    """What a hit of `kprobe:vfs_* { @[probe] = count(); }` costs the guest: under its own bpftrace, which runs in it, and under upto, which records all else, too."""
+    if not shutil.which("bpftrace"):
+        print("bpftrace: is not here to compare with", flush=True)
+        return
+    image = initrd("6.12", "bpfcost", *libraries_of("/usr/bin/bpftrace"), "/usr/bin/bpftrace=/usr/bin/bpftrace", image=os.path.join(WORK, "bench-bpfcost.img"))
+    bare = initrd("6.12", "bpfcost")
+    hits, cost = 1000000, {"guest's bpftrace": [], "upto": []}
+    for _ in range(3):
+        took = {}
+        for image_, words in ((image, []), (bare, [UPTO, "record", "-q", "-f", "-o", TRACE, "-e", "kprobe:vfs_* { @[probe] = count(); }", "--"])):
+            said = run(*words, *qemu_args("6.12", image_, memory="2G")).stdout.decode(errors="replace")
+            took.update({("upto" if words else "") + what: float(ended) - float(begun) for what, begun, ended in re.findall(r"took (\w+) ([\d.]+) ([\d.]+)", said, re.M)})
+        cost["guest's bpftrace"].append((took["counted"] - took["alone"]) / hits * 1e9)
+        cost["upto"].append((took["uptoalone"] - took["alone"]) / hits * 1e9)
+    for who, values in cost.items():
+        print(f"a counted call of vfs_*: {who:18}{statistics.median(values):7.0f} ns more for the guest ({min(values):.0f} … {max(values):.0f})", flush=True)
     remove_trace()
 
 

@@ -15,7 +15,7 @@ import time
 import pytest
 
 from guest import TOP, UPTO, UPTO_ASAN, WORK, initrd, once_a_run, qemu_args, record, run, upto_json
-from test_code import recording
+from test_code import image as code_image, recording
 from test_thin import base
 
 M64 = (1 << 64) - 1
@@ -551,9 +551,13 @@ def test_own_tools():
     trace = recording("6.12", 1)[0]
     names = [line.split()[0] for line in run(UPTO, "run", "--list").stdout.decode().splitlines()]
     assert names == sorted(os.listdir(os.path.join(TOP, "tools"))) and len(names) > 10
-    for name in set(names) - {"biolatency.bt", "runqlat.bt", "mallocstacks.bt", "faults.bt"}:
+    for name in set(names) - {"biolatency.bt", "runqlat.bt", "faults.bt"}:
         p = run(UPTO, "run", name, trace)
         assert p.stdout.count(b"\n") > 2, (name, p.stdout)
+    # all stacks, or the five that call most, or as many as are asked for
+    calls = sum(f["calls"] for f in upto_json("top", "--json", "-n", "0", "-F", "malloc", trace)["functions"])
+    stacks = {n: [int(c) for c in re.findall(r"^, .*\]: (\d+)$", run(UPTO, "run", "mallocstacks.bt", *n, trace).stdout.decode(), re.M)] for n in ((), ("2",), ("10000",))}
+    assert sum(stacks["10000",]) == calls > 10 and sorted(stacks["10000",])[-5:] == stacks[()] and stacks["2",] == stacks[()][-2:], (calls, stacks)
     execs = run(UPTO, "run", "execsnoop.bt", trace).stdout.decode()
     assert re.search(r" cat /proc/kallsyms\n", execs), execs
     # of one that failed the file that it asked for
@@ -590,6 +594,26 @@ def test_runqlat():
     for b in maps["@us"]:
         assert b["count"] == sum(b.get("min", -1) <= us <= b["max"] for us in waited), (b, waited)
     return f"{len(waited)} waits, {preempted} of what was preempted"
+
+
+@pytest.mark.long
+@pytest.mark.weight(20)
+def test_biolatency():
+    """biolatency.bt against `upto disk`: each request once, in its operation's bucket."""
+    name = os.path.join(WORK, "handlers-biolatency")
+    trace, disk = name + ".upto", name + ".disk"
+    once_a_run(trace, lambda: record(trace, qemu_args("6.12", code_image("6.12"), disk=disk), "-q", "-e", "biolatency.bt"))
+    maps, _ = answers(os.path.join(TOP, "tools/biolatency.bt"), trace)
+    took = collections.defaultdict(list)
+    for r in upto_json("disk", "--json", "-n", "0", trace)["requests"]:
+        took[r["operation"]].append(r["latency_ns"] // 1000)
+    reads = maps["@us"]["R"]
+    assert sum(b["count"] for b in reads) == len(took["read"]) > 2 and sum(b["count"] for of in maps["@us"].values() for b in of) == sum(map(len, took.values())) > 10, (maps, took)
+    # by when the driver began, which is a little before the event
+    slowest = max(reads, key=lambda b: b["max"])
+    assert slowest.get("min", -1) <= max(took["read"]) * 1.1 and max(took["read"]) <= slowest["max"] * 2, (reads, took)
+    os.unlink(disk)
+    return f"{len(took['read'])} reads"
 
 
 def functions_of(trace):

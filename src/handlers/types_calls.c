@@ -88,12 +88,26 @@ static int find_bytes(struct typing *t, struct node *node, const struct function
 					    "what that leads to");
 }
 
+static int find_literal(struct typing *t, struct node *node, int64_t *ret);
+
+/* $# ? $1 : 5 */
+static int find_chosen_literal(struct typing *t, struct node *node, int64_t *ret)
+{
+	int64_t which;
+
+	if (typing_find(t, node) < 0 || find_literal(t, node->list[0], &which) < 0)
+		return -1;
+	return find_literal(t, node->list[which ? 1 : 2], ret);
+}
+
 /* What is known before anything runs: 5, -5, $1. */
-static int find_literal(struct typing *t, const struct node *node, int64_t *ret)
+static int find_literal(struct typing *t, struct node *node, int64_t *ret)
 {
 	bool minus = node->kind == NODE_UNARY && node->op == '-' && node->list[0]->kind == NODE_NUMBER;
 	uint64_t number = minus ? node->list[0]->number : node->number;
 
+	if (node->kind == NODE_TERNARY)
+		return find_chosen_literal(t, node, ret);
 	if (node->kind == NODE_PARAMETER && script_parameter(t->p, node, &number, t->err) < 0)
 		return -1;
 	if (node->kind != NODE_NUMBER && node->kind != NODE_PARAMETER && !minus)
