@@ -54,6 +54,15 @@ def test_panic():
     assert f"upto stack --at panic --running {trace}" in said and f"upto calls --pid {ending['pid']} --to panic {trace}" in said, said[:500]
     assert re.search(r"^# who panicked: busybox \(\d+\), here; .*\n#    panic\+0x\w+\n#    sysrq_handle_crash\+0x\w+\n", said, re.M), said[:2000]
     assert re.search(r"^#    \d+\.\d{6} +goes on +sysrq_handle_crash\n", said, re.M), said[:2000]
+    # of its last microseconds, in which nobody was woken; of others' calls nothing is known of it
+    part, others = trace + ".part", trace + ".others"
+    run(UPTO, "thin", "-f", "-o", part, "--start", "entry:panic", "--before", "5us", trace)
+    run(UPTO, "thin", "-f", "-o", others, "--comm", "kthreadd", trace)
+    brief, nothing = (upto_json("why", "--json", path)["panic"] for path in (part, others))
+    assert brief["frames"] == why["panic"]["frames"] and brief["calls"] and nothing["frames"] == nothing["calls"] == [], (brief, nothing)
+    assert upto_json("waits", "--json", part)["waits"] and b"who panicked" not in run(UPTO, "why", others).stdout
+    os.unlink(part)
+    os.unlink(others)
     last = upto_json("calls", "--json", "--pid", str(ending["pid"]), "--from", "entry:sysrq_handle_crash", "--to", "panic", trace)["calls"]
     assert last and all(c["pid"] == ending["pid"] and c["start_ns"] <= ending["ns"] for c in last)
     assert any(c["function"] == "panic" for c in last), [c["function"] for c in last[:20]]

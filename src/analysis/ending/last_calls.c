@@ -105,7 +105,7 @@ int last_calls_find(const struct session *session, uint32_t stack, uint64_t befo
 		    struct last_calls *ret, struct error *err)
 {
 	struct last_calls_run run = { .stack = stack, .hidden = hidden };
-	int r = replay_end(&run, session, before_ns, err);
+	int r = stack < stacks_count(session) ? replay_end(&run, session, before_ns, err) : 0;
 
 	*ret = (struct last_calls){ .count = run.seen < LAST_CALLS ? (unsigned)run.seen : LAST_CALLS };
 	for (unsigned i = 0; r == 0 && i < ret->count; i++)

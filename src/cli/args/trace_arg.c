@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analysis/history/history.h"
 #include "base/alloc.h"
 #include "cli/print/left_out_note.h"
 #include "cli/print/quantity.h"
@@ -255,6 +256,15 @@ static bool ran_linux(const struct boots *boots)
 		if (boots->list[i].kernel_ns != UINT64_MAX)
 			return true;
 	return false;
+}
+
+bool trace_tells_wakes(const struct trace_arg *t, const struct history *h)
+{
+	const struct meta *m = &t->reader->meta;
+	const char *lacks = meta_get(m, "lacks");
+
+	return history_has_wakes(h) ||
+	       (thinned_by(m) && meta_get(m, "layout") && !(lacks && strstr(lacks, "try_to_wake_up")));
 }
 
 int trace_no_wakes(const struct trace_arg *t, struct error *err)

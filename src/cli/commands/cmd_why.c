@@ -287,7 +287,7 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 	if (boot_arg(args, t->reader, &boot, err) < 0)
 		return EXIT_USAGE;
 	a.to_end = boot.to_ns == UINT64_MAX;
-	if (!history_has_wakes(h))
+	if (!trace_tells_wakes(t, h))
 		return trace_no_wakes(t, err), EXIT_FAILED;
 	if (arg(args, "stop")) {
 		if (find_time(h, "stop", arg(args, "stop"), &boot, intervals->list[0].stop_ns, &until, err) < 0)

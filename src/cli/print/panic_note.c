@@ -125,6 +125,13 @@ static int find(struct panic_note *p, struct trace_arg *t, struct error *err)
 
 	p->thread = threads_at(&t->threads, p->panic->thread);
 	p->led_ns = p->panic->ns;
+	if (p->thread && t->threads.chosen && !t->threads.chosen[p->panic->thread]) { /* its calls were left out */
+		if (p->json) {
+			json_array(p->json, "frames");
+			json_close(p->json);
+		}
+		return 0;
+	}
 	trace_arg_index(t);
 	if (moments_analyse(&t->session, &p->panic->ns, 1, take, p, err) < 0)
 		return -1;
@@ -176,17 +183,17 @@ int panic_note_put(struct trace_arg *t, const struct milestone *panic, struct bu
 	struct panic_note p = { .trace = t, .panic = panic };
 	int r = find(&p, t, err), pid = p.thread ? p.thread->pid : 0;
 
-	if (r == 0) {
+	if (r == 0 && p.text.len) { /* else it is not recorded */
 		buf_printf(out, "\n# who panicked: ");
 		terminal_escape(out, threads_comm(&t->threads, p.thread, panic->ns));
 		buf_printf(out, " (%d), here; whole: upto stack --at panic --running ", pid);
 		see_path(out, t->reader->path);
 		put_frames(&p, out);
-		if (p.calls.count) {
-			buf_printf(out, "\n# what it called before; more: upto calls --pid %d --to panic ", pid);
-			see_path(out, t->reader->path);
-			put_calls(&p, out);
-		}
+	}
+	if (r == 0 && p.calls.count) {
+		buf_printf(out, "\n# what it called before; more: upto calls --pid %d --to panic ", pid);
+		see_path(out, t->reader->path);
+		put_calls(&p, out);
 	}
 	buf_free(&p.text);
 	return r;
