@@ -49,7 +49,7 @@ int trace_arg_open_pass(const struct args *args, enum chosen_for purpose, const 
 			struct trace_arg *ret, struct error *err);
 /* The same, but do not choose, nor check what options ask for. */
 int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct error *err);
-/* Does the trace tell who was woken up? Also a part in which nobody was, if the recorder knew where the kernel does so. */
+/* Does the trace tell who was woken up? Also a part in which nobody was, if the recorder knew where that is done. */
 bool trace_tells_wakes(const struct trace_arg *t, const struct history *h);
 /* Say that it does not. Returns -1. */
 int trace_no_wakes(const struct trace_arg *t, struct error *err);
