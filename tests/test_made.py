@@ -1157,3 +1157,11 @@ def test_modules_come_and_go():
         found = re.search(r"\] call (m\d+)(\+0x\w+)? \[\1\] from", line)
         got[found[1] if found else ""] += 1
     assert got == want and len(want) > 20, (got - want, want - got)
+
+
+def test_end_of_time():
+    """Where a guest's time ends with what 64 bits hold, how it ended is found nevertheless."""
+    for end in 1 << 40, (1 << 63) + 5, (1 << 64) - 2:
+        trace = make("end-of-time", program(f"log 0 120 120 {INIT} 1 6 line", f"event 0 clock {end} {end} 0 0 0"))
+        assert upto_json("info", "--json", trace, upto=UPTO_ASAN)["duration_ns"] == end
+        assert run(UPTO_ASAN, "timeline", trace, timeout=20).stdout

@@ -13,6 +13,12 @@ struct span {
 
 #define SPAN_ALL ((struct span){ .to_ns = UINT64_MAX, .cpu = -1 })
 
+/* Who looks back from somewhere, further and further: how far next, after so many nanoseconds. */
+static inline uint64_t longer_look_back(uint64_t ns)
+{
+	return ns < UINT64_MAX / 4 ? 4 * ns : UINT64_MAX;
+}
+
 /* May the chunk have events of the span? */
 bool span_has(const struct span *span, const struct chunk_header *h);
 

@@ -64,7 +64,7 @@ static int read_last(const struct session *s, unsigned cpu, uint64_t end_ns, str
 	struct span span = { .from_ns = UINT64_MAX, .to_ns = end_ns + (end_ns < UINT64_MAX), .cpu = (int)cpu };
 	int r = 0;
 
-	for (uint64_t length = SECOND; r >= 0 && span.from_ns && !last->open; length *= 4) {
+	for (uint64_t length = SECOND; r >= 0 && span.from_ns && !last->open; length = longer_look_back(length)) {
 		span.from_ns = span.to_ns > length ? span.to_ns - length : 0;
 		r = read_span(s, &span, last, err);
 	}

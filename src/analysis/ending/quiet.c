@@ -88,7 +88,7 @@ int quiet_since(const struct session *s, uint64_t end_ns, uint64_t *ret_ns, stru
 	running = xcalloc(vcpus, sizeof *running);
 	for (unsigned i = 0; i < vcpus; i++)
 		running[i].first_ns = end_ns;
-	for (uint64_t length = SECOND; r >= 0 && last == UINT64_MAX && span.to_ns; length *= 4) {
+	for (uint64_t length = SECOND; r >= 0 && last == UINT64_MAX && span.to_ns; length = longer_look_back(length)) {
 		span.from_ns = span.to_ns > length ? span.to_ns - length : 0;
 		r = last_process(s, &span, running, &last, err);
 		span.to_ns = span.from_ns;
