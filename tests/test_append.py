@@ -147,12 +147,17 @@ def test_stripped(tmp_path):
     info = tmp_path / "root/var/lib/dpkg/info"
     info.mkdir(parents=True)
     for lists, package in ({"other": "/bin/programs\n"}, None), ({"other": "/.\n/bin\n/bin/program\n"}, "other-dbgsym"), ({"libc6:amd64": "/usr/bin/program"}, "libc6-dbg"), \
-            ({"libc6.conffiles": "/bin/program\n"}, None):
+            ({"libc6.conffiles": "/bin/program\n"}, None), ({"": "/bin/program\n"}, None), ({":amd64": "/bin/program\n"}, None):
         for name, text in lists.items():
             (info / (name if name.endswith("files") else f"{name}.list")).write_text(text)
         said = add(trace, tmp_path).stdout.decode()
         assert re.search(r"their debug packages" + (rf" \({package}\)" if package else "") + " have all", said), (lists, said)
         for file in info.iterdir():
             file.unlink()
+    # that of the root itself, not of one that is kept in it
+    for at in "root/a/var/lib/dpkg/info", "root/var/lib/dpkg/info":
+        (tmp_path / at).mkdir(parents=True, exist_ok=True)
+        (tmp_path / at / f"{'inner' if '/a/' in at else 'outer'}.list").write_text("/bin/program\n")
+    assert "debug packages (outer-dbgsym) have all" in add(trace, tmp_path).stdout.decode()
     (tmp_path / "kept").rename(debug)
     assert add(trace, tmp_path).stdout == b"1 of the 1 files that ran have more symbols now\n"

@@ -51,7 +51,7 @@ def test_panic():
     assert [f["function"] for f in why["panic"]["frames"]] == names[names.index("panic"):names.index("entry_SYSCALL_64_after_hwframe") + 1]
     assert_last_calls(trace, why["panic"])
     said = run(UPTO, "why", trace).stdout.decode()
-    assert f"upto stack --at panic --running {trace}" in said and f"upto calls --pid {ending['pid']} --to panic {trace}" in said, said[:500]
+    assert f"upto stack --running --at panic {trace}" in said and f"upto calls --pid {ending['pid']} --to panic {trace}" in said, said[:500]
     assert re.search(r"^# who panicked: busybox \(\d+\), here; .*\n#    panic\+0x\w+\n#    sysrq_handle_crash\+0x\w+\n", said, re.M), said[:2000]
     assert re.search(r"^#    \d+\.\d{6} +goes on +sysrq_handle_crash\n", said, re.M), said[:2000]
     # of its last microseconds, in which nobody was woken; of others' calls nothing is known of it

@@ -1165,3 +1165,31 @@ def test_end_of_time():
         trace = make("end-of-time", program(f"log 0 120 120 {INIT} 1 6 line", f"event 0 clock {end} {end} 0 0 0"))
         assert upto_json("info", "--json", trace, upto=UPTO_ASAN)["duration_ns"] == end
         assert run(UPTO_ASAN, "timeline", trace, timeout=20).stdout
+
+
+def test_panics():
+    """What came before a panic: of what a gap cut nobody knows when it ended; of a panic of another boot, the commands that are named are of that one."""
+    at = STACK - 64
+    symbols = ((KERNEL, 0x100, "startup_64"), (KERNEL + 0x1000, 0x200, "panic"), (KERNEL + 0x2000, 0x1000, "third"), (KERNEL + 0x4000, 0x1000, "fourth"))
+    trace = make("panic-gap", program(
+        ("event 0 call 120 0", at, KERNEL + 0x20, KERNEL + 0x2000), "event 0 clock 130 130 0 0 0", ("event 0 call 140 0", at - 64, KERNEL + 0x2020, KERNEL + 0x4000),
+        "event 0 clock 150 150 0 0 0", ("behind 0 5000 5000", KERNEL + 0x4040, INIT), ("event 0 gap 5000 5000 0 0 0 0 2 1", KERNEL + 0x4040, INIT), "event 0 clock 5500 5500 0 0 0",
+        ("event 0 call 5600 0", at - 128, KERNEL + 0x4060, KERNEL + 0x1000), "event 0 clock 5610 5610 0 0 0", "event 0 clock 6000 6000 0 0 0",
+        f"fact wake 0 50 50 {INIT} {INIT}", f"log 0 5700 5700 {INIT} 0 0 Kernel~panic~-~not~syncing:~x", symbols=symbols))
+    why = upto_json("why", "--json", trace, upto=UPTO_ASAN)["panic"]
+    assert [(c["function"], c["duration_ns"]) for c in why["calls"]] == [("third", None), ("fourth", None)] and why["frames"][0]["function"] == "panic", why
+    slide, task = 0x200000, INIT
+    trace = make("panic-twice", boot(
+        ("event 0 task-switch 30 30 0 0 0", task, task), ("event 0 call 40 0", STACK, KERNEL + 0x10, KERNEL + 0x1000), "event 0 clock 50 50 0 0 0", "event 0 clock 200 200 0 0 0",
+        ("event 0 task-switch 1000 1000 0 0 0", task, 0), "event 0 arrive 1000 0 0 0 0xfffffff0", "event 0 jump-indirect 1010 0 0 0xfffffff0 0xf0000", "event 0 clock 1100 1100 0 0 0",
+        ("event 0 jump-indirect 1110 0 0 0xf0100", KERNEL + slide), "event 0 clock 1120 1120 0 0 0", ("event 0 task-switch 1130 1130 0 0 0 0", task),
+        ("event 0 call 1140 0", STACK, KERNEL + slide + 0x10, KERNEL + slide + 0x2000), "event 0 clock 1200 1200 0 0 0",
+        ("event 0 call 1210 0", at, KERNEL + slide + 0x2010, KERNEL + slide + 0x1000), "event 0 clock 1220 1220 0 0 0", "event 0 clock 1400 1400 0 0 0", symbols=symbols) + [
+        "meta boot.1.start_ns 1000", f"meta boot.1.slide {slide:#x}", "meta boot.1.kernel_ns 1110", "meta boot.1.kernel_insns 1110", "meta boot.1.symbols 0",
+        ("task 1 0 30 30", task, 0, 7, 7, 1, "before"), ("task 1 0 1130 1130", task, 0, 9, 9, 1, "after"), f"fact wake 0 50 50 {task} {task}",
+        f"log 0 100 100 {task} 0 0 Kernel~panic~-~not~syncing:~first", f"log 0 1300 1300 {task} 0 0 Kernel~panic~-~not~syncing:~second"])
+    for number, comm, pid, ns in ("1", "before", 7, 100), ("2", "after", 9, 1300):
+        said = run(UPTO_ASAN, "why", "--boot", number, trace).stdout.decode()
+        assert f"# who panicked: {comm} ({pid}), here; whole: upto stack --running --at 0.{ns:09}s " in said, said
+        command = re.search(r"whole: (upto .*)", said)[1].split()
+        assert run(UPTO_ASAN, *command[1:]).stdout.decode().startswith(f"{pid} {comm} on CPU 0\n"), said

@@ -51,6 +51,13 @@ const char *arg_if_any(const struct args *args, const char *name)
 	return i < 0 ? NULL : args->values[i];
 }
 
+bool args_read_all(const struct args *args)
+{
+	const char *with = args->command->reads_all_with;
+
+	return args->command->reads_all || (with && arg(args, with));
+}
+
 bool args_ask_for_columns(const struct args *args)
 {
 	const char *output = arg_if_any(args, "output"), *sort = arg_if_any(args, "sort");

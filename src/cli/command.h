@@ -64,6 +64,7 @@ struct command {
 	bool of_all;
 	/* it reads all of a trace, or prints while it reads: what is damaged is to be known before */
 	bool reads_all;
+	const char *reads_all_with; /* likewise where this option is given; NULL: none */
 	bool for_programs;       /* what it prints is a file of another program's, whatever the user's locale is */
 	bool rest;               /* takes "-- anything" */
 	/* NULL, or what is done with the options before moments in them are looked up */
@@ -91,6 +92,8 @@ bool command_has(const struct command *command, const char *name);
 
 /* The same, for an option that the command need not have. */
 const char *arg_if_any(const struct args *args, const char *name);
+/* Must what is damaged be known before (command.reads_all)? */
+bool args_read_all(const struct args *args);
 
 /*
  * Parse the command line. Returns 0, or -1 with a message for a usage error. The caller deinitialises *ret in both

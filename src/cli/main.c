@@ -173,7 +173,7 @@ static int run_tolerant(struct args *args, struct error *err)
 {
 	int r = run_once(args, err);
 
-	if (r == EXIT_OK || !err->damaged || args->tolerant || args->command->reads_all)
+	if (r == EXIT_OK || !err->damaged || args->tolerant || args_read_all(args))
 		return r;
 	terminal_end_progress();
 	args->tolerant = true;
@@ -203,9 +203,9 @@ static int answer(struct args *args)
 	else
 		r = run_tolerant(args, &err);
 	terminal_end_progress();
-	if (r == EXIT_OK && missed.text[0]) {
+	if (missed.text[0] && !err.text[0]) {
 		err = missed;
-		r = EXIT_FAILED;
+		r = r == EXIT_OK ? EXIT_FAILED : r;
 	}
 	if (r != EXIT_OK && err.text[0]) {
 		fflush(stdout);

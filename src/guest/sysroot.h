@@ -37,11 +37,15 @@ struct guest_file {
 	uint64_t inode;       /* in an image of a file system; else 0 */
 };
 
-/* Is shown all files of a root. `take` gets those that are wanted; `data` is valid only during that call. */
+/*
+ * Is shown all files of a root, or of one of its folders. `take` gets those that are wanted; `data` is valid only
+ * during that call.
+ */
 struct sysroot_visitor {
 	bool (*wants)(void *state, const struct guest_file *file);
 	void (*take)(void *state, const struct guest_file *file, const struct buf *data);
 	void *state;
+	const char *below; /* no others need be shown than those in this folder, "/var/lib"; NULL: all of the root */
 };
 
 /* Show all files of a root, in any order. Links are not followed. Fails as above. */

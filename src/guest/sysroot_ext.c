@@ -74,6 +74,15 @@ static void visit(struct walk *w, ext2_ino_t number, char *path, const struct ex
 	free(path);
 }
 
+/* Is the folder above or below the one that is asked for, or that one? */
+static bool is_on_the_way(const char *below, const char *path)
+{
+	size_t n = below ? strlen(below) : 0, m = strlen(path), common = n < m ? n : m;
+
+	return !below || (!strncmp(below, path, common) &&
+			  (n == m || (n > m ? below[m] == '/' : path[n] == '/')));
+}
+
 static int take_entry(ext2_ino_t folder, int entry, struct ext2_dir_entry *e, int offset, int block_size, char *block,
 		      void *state)
 {
@@ -90,7 +99,8 @@ static int take_entry(ext2_ino_t folder, int entry, struct ext2_dir_entry *e, in
 	path = xasprintf("%s/%.*s", w->path, ext2fs_dirent_name_len(e), e->name);
 	if (LINUX_S_ISREG(inode.i_mode)) {
 		visit(w, e->inode, path, &inode);
-	} else if (LINUX_S_ISDIR(inode.i_mode) && strlen(path) < PATH_LENGTH) {
+	} else if (LINUX_S_ISDIR(inode.i_mode) && strlen(path) < PATH_LENGTH &&
+		   is_on_the_way(w->search->visitor->below, path)) {
 		w->folders = array_grow(w->folders, w->count, &w->cap, sizeof *w->folders);
 		w->folders[w->count++] = (struct folder){ .number = e->inode, .path = path };
 	} else {

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <linux/openat2.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "sysroot_kinds.h"
 
 /* Symbolic links are followed as in the guest: `/` is the root of the sysroot. */
@@ -73,14 +75,16 @@ static void visit(int folder, const char *path, const struct stat *st, const str
 /* What is mounted in it is no part of it: a folder may be the root of the host. */
 static int walk(const char *root, const struct search *s, struct error *err)
 {
-	char *const roots[] = { (char *)root, NULL };
+	size_t all = strlen(root), len = all - (all && root[all - 1] == '/');
+	cleanup_free char *from = xasprintf("%.*s%s", (int)len, root, s->visitor->below ? s->visitor->below : "/");
+	char *const roots[] = { from, NULL };
 	int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	FTS *tree = folder < 0 ? NULL : fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
 	FTSENT *e;
 
 	while (tree && (e = fts_read(tree)))
 		if (e->fts_info == FTS_F)
-			visit(folder, e->fts_path + strlen(root) - (root[strlen(root) - 1] == '/'), e->fts_statp, s);
+			visit(folder, e->fts_path + len, e->fts_statp, s);
 	if (tree)
 		fts_close(tree);
 	if (folder < 0)

@@ -30,7 +30,7 @@ static void explain(const struct session *session, struct report *r)
 	const struct boots *boots = &session->reader->boots;
 	const struct span all = SPAN_ALL;
 
-	r->has_why = history_has_wakes(&r->history) &&
+	r->has_why = history_tells_wakes(&r->history, &session->reader->meta) &&
 		     milestone_default(&r->history, session->names, session->threads, &session->reader->meta, &all,
 				       &r->until);
 	if (r->has_why)

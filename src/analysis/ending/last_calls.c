@@ -57,6 +57,8 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 		return;
 	if (stack->depth == run->hidden_depth)
 		run->hidden_depth = 0;
+	if (s->end == FRAME_LOST) /* when that was is not known */
+		return;
 	/* else it is another's place by now, or the frame was there before */
 	if (frame->data && call->start_ns == frame->entry_ns && call->depth == stack->depth - 1)
 		call->end_ns = s->ns;

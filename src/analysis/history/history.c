@@ -2,8 +2,10 @@
 #include "history.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "trace/thinned.h"
 #include "wait_kinds.h"
 
 /* Texts that were made for the history. */
@@ -60,10 +62,12 @@ void history_deinit(struct history *h)
 	*h = (struct history){ 0 };
 }
 
-bool history_has_wakes(const struct history *h)
+bool history_tells_wakes(const struct history *h, const struct meta *meta)
 {
+	const char *lacks = meta_get(meta, "lacks");
+
 	for (size_t i = 0; i < h->facts.count; i++)
 		if (h->facts.list[i].kind == FACT_WAKE)
 			return true;
-	return false;
+	return thinned_by(meta) && meta_get(meta, "layout") && !(lacks && strstr(lacks, "try_to_wake_up"));
 }

@@ -8,6 +8,7 @@
 
 #include "replay/stacks.h"
 #include "trace/facts.h"
+#include "trace/meta.h"
 
 enum { HISTORY_NONE = UINT32_MAX, HISTORY_HOT = 3 };
 
@@ -193,8 +194,11 @@ enum span_kind span_kind_find(const char *name);
 int history_make(const struct session *session, struct history *ret, struct error *err);
 void history_deinit(struct history *h);
 
-/* Were wake-ups recorded? Without them nobody can tell who slept from who was ready. */
-bool history_has_wakes(const struct history *h);
+/*
+ * Were wake-ups recorded? Without them nobody can tell who slept from who was ready. So they were, too, in a part of a
+ * trace in which nobody was woken up, if the recorder knew where the kernel does that: META tells.
+ */
+bool history_tells_wakes(const struct history *h, const struct meta *meta);
 
 /* The number of the slice of a thread that has the moment, or the last one before it; HISTORY_NONE: there is none. */
 uint32_t history_slice(const struct history *h, uint32_t thread, uint64_t ns);

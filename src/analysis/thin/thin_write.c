@@ -164,7 +164,11 @@ static void go_to_time(const struct event *next, uint64_t ns, struct cpu_state *
 
 	if (state->ns >= ns || ns > next->ns)
 		return;
-	insns = state->halted || !step ? 0 : (uint64_t)((double)(ns - state->ns) / step) + 1;
+	if (state->halted) {
+		state->ns = ns;
+		return;
+	}
+	insns = !step ? 0 : (uint64_t)((double)(ns - state->ns) / step) + 1;
 	state->ns = insns ? state->ns + (uint64_t)((double)insns * step) : ns;
 	state->insns += insns;
 	if (state->insns >= next->insns || state->ns > next->ns) {

@@ -141,7 +141,7 @@ static int resolve(struct args *args, unsigned i, const struct span *boot, struc
 
 	if (open_trace(args->operands[0], &t, err) < 0)
 		return EXIT_FAILED;
-	if (args->tolerant || args->command->reads_all)
+	if (args->tolerant || args_read_all(args))
 		damage_take_out(t.reader);
 	if (check_word(&t, o->name, args->values[i], err) < 0) {
 		trace_arg_close(&t);

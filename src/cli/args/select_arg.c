@@ -296,20 +296,6 @@ static int code_arg(const struct args *args, const struct names *names, struct s
 	return 0;
 }
 
-/* Others of the list are there, and are asked about. The first that is not goes to *missed. */
-static void miss_unknown_name(const struct threads *threads, const char *names, struct error *missed)
-{
-	cleanup_free char *list = xstrdup(names);
-	char *rest = list, *name = NULL;
-	size_t i = 0;
-
-	while (i < threads->count && (name = strsep(&rest, ",")))
-		for (i = 0; i < threads->count && !threads_are_called(threads, &threads->list[i], name);)
-			i++;
-	if (i == threads->count)
-		error_set(missed, "--comm %s: no such thread in the trace", name);
-}
-
 static int threads_arg(const struct args *args, const struct threads *threads, struct selected *s, struct error *err)
 {
 	const char *pid = value_of(args, "pid"), *comm = value_of(args, "comm");
@@ -328,7 +314,7 @@ static int threads_arg(const struct args *args, const struct threads *threads, s
 	s->options.filter.threads = marks;
 	if (any) {
 		if (comm && strchr(comm, ','))
-			miss_unknown_name(threads, comm, args->missed);
+			threads_miss_name(threads, comm, args->missed);
 		return 0;
 	}
 	if (pid && !comm)

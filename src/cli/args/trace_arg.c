@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analysis/history/history.h"
 #include "base/alloc.h"
 #include "cli/print/left_out_note.h"
 #include "cli/print/quantity.h"
@@ -149,7 +148,7 @@ int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct 
 		trace_arg_close(ret);
 		return -1;
 	}
-	if (args->tolerant || args->command->reads_all)
+	if (args->tolerant || args_read_all(args))
 		damage_take_out(ret->reader);
 	warn(ret->reader);
 	warn_damages(ret->reader);
@@ -256,15 +255,6 @@ static bool ran_linux(const struct boots *boots)
 		if (boots->list[i].kernel_ns != UINT64_MAX)
 			return true;
 	return false;
-}
-
-bool trace_tells_wakes(const struct trace_arg *t, const struct history *h)
-{
-	const struct meta *m = &t->reader->meta;
-	const char *lacks = meta_get(m, "lacks");
-
-	return history_has_wakes(h) ||
-	       (thinned_by(m) && meta_get(m, "layout") && !(lacks && strstr(lacks, "try_to_wake_up")));
 }
 
 int trace_no_wakes(const struct trace_arg *t, struct error *err)

@@ -10,8 +10,6 @@
 #include "open_trace.h"
 #include "replay/walk.h"
 
-struct history;
-
 #define HELP_OPTION { 'h', "help", NULL, "show this help" }
 #define CLOCK_OPTION { 0, "clock", "insns|ns", "what percentages and order go by (default: insns)" }
 #define SPAN_OPTIONS                                                                    \
@@ -49,9 +47,7 @@ int trace_arg_open_pass(const struct args *args, enum chosen_for purpose, const 
 			struct trace_arg *ret, struct error *err);
 /* The same, but do not choose, nor check what options ask for. */
 int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct error *err);
-/* Does the trace tell who was woken up? Also a part in which nobody was, if the recorder knew where that is done. */
-bool trace_tells_wakes(const struct trace_arg *t, const struct history *h);
-/* Say that it does not. Returns -1. */
+/* Say that the trace does not tell who was woken up (history_tells_wakes()). Returns -1. */
 int trace_no_wakes(const struct trace_arg *t, struct error *err);
 
 /* For the descriptions of commands that use the index. */

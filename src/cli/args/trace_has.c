@@ -136,6 +136,19 @@ const bool *trace_row_threads(const struct trace_arg *t)
 	return t->asked_processes ? t->asked_processes : t->threads.chosen;
 }
 
+void threads_miss_name(const struct threads *threads, const char *names, struct error *missed)
+{
+	cleanup_free char *list = xstrdup(names);
+	char *rest = list, *name = NULL;
+	size_t i = 0;
+
+	while (i < threads->count && (name = strsep(&rest, ",")))
+		for (i = 0; *name && i < threads->count && !threads_are_called(threads, &threads->list[i], name);)
+			i++;
+	if (i == threads->count)
+		error_set(missed, "--comm %s: no such thread in the trace", name);
+}
+
 bool *trace_chosen_threads(const struct args *args, const struct trace_arg *t)
 {
 	const char *comm = arg(args, "comm");
@@ -143,6 +156,8 @@ bool *trace_chosen_threads(const struct args *args, const struct trace_arg *t)
 
 	if (!t->asked_threads && !comm)
 		return NULL;
+	if (comm)
+		threads_miss_name(&t->threads, comm, args->missed);
 	marks = xcalloc(t->threads.count, sizeof *marks);
 	for (size_t i = 0; i < t->threads.count; i++)
 		marks[i] = (!t->asked_threads || t->asked_threads[i]) &&

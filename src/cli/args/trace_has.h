@@ -12,6 +12,9 @@ uint64_t trace_end_ns(const struct trace_arg *t);
 /* Has the thread, at any time, one of the names, which commas part? They may be patterns. */
 bool threads_are_called(const struct threads *threads, const struct thread *t, const char *names);
 
+/* Of a list of names where others are there, and are asked about: the first that no thread has goes to *missed. */
+void threads_miss_name(const struct threads *threads, const char *names, struct error *missed);
+
 /* Is it the thread that --pid asks for, by its number, or one of them, by their names? */
 bool thread_is_asked(const struct threads *threads, const struct thread *t, const char *pid);
 

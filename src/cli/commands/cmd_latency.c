@@ -135,7 +135,7 @@ static int print(const struct args *args, struct trace_arg *t, const struct late
 	int r = EXIT_FAILED;
 
 	if (!wakes || history_open(&t->session, keeps_history(args, t), &history, err) == 0) {
-		has_wakes = wakes && trace_tells_wakes(t, &history);
+		has_wakes = wakes && history_tells_wakes(&history, &t->reader->meta);
 		if (latency_analyse(&t->session, has_wakes ? &history : NULL, options, &found, err) == 0) {
 			if (tells_any(options, &found, !has_wakes)) {
 				warn_lacks(t, options, &found, wakes && !has_wakes);

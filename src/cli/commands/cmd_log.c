@@ -37,8 +37,6 @@ struct choice {
 /* Who ran when the line came; before tasks are known, that is the first of them. THREAD_NONE: it has no such thread. */
 static long thread_of(const struct threads *threads, const struct log_line *line)
 {
-	if (line->earlier)
-		return THREAD_NONE;
 	if (line->task)
 		return threads_find(threads, line->task, line->ns);
 	for (size_t i = 0; i < threads->count; i++)
@@ -47,12 +45,26 @@ static long thread_of(const struct threads *threads, const struct log_line *line
 	return THREAD_NONE;
 }
 
+/* A thread's number, or, in an interrupt, that of a CPU with this bit set: caller_id of struct printk_info. */
+static bool is_caller(const struct threads *threads, const bool *processes, uint32_t caller)
+{
+	enum { CPU_BIT = 31 };
+
+	for (size_t i = 0; i < threads->count && !(caller >> CPU_BIT); i++)
+		if (processes[i] && (uint32_t)threads->list[i].pid == caller)
+			return true;
+	return false;
+}
+
 static bool is_by_asked(const struct choice *c, const struct log_line *line)
 {
 	long thread;
 
 	if (!c->processes && !c->called)
 		return true;
+	/* by the kernel's own word, where there is nothing else */
+	if (line->earlier)
+		return !c->called && is_caller(c->threads, c->processes, line->caller);
 	thread = thread_of(c->threads, line);
 	return thread != THREAD_NONE && (!c->processes || c->processes[thread]) && (!c->called || c->called[thread]);
 }
@@ -398,6 +410,7 @@ const struct command cmd_log = {
 		    "  upto log --level err --stack trace.upto\n      what went wrong, and where\n"
 		    "  upto log --follow trace.upto\n      while it is being recorded\n",
 	.needs = "facts",
+	.reads_all_with = "stack",
 	.options = options,
 	.legends = legends,
 	.min_operands = 1,

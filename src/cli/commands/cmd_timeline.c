@@ -94,7 +94,8 @@ static void put_causes(struct buf *out, const struct trace_arg *t, const struct 
 	struct milestone until;
 	struct why why;
 
-	if (!trace_tells_wakes(t, h) || !milestone_default(h, &t->names, &t->threads, &t->reader->meta, boot, &until))
+	if (!history_tells_wakes(h, &t->reader->meta) ||
+	    !milestone_default(h, &t->names, &t->threads, &t->reader->meta, boot, &until))
 		return;
 	why_make(h, &t->names, &t->threads,
 		 thinned_from(&t->reader->meta, until.ns,

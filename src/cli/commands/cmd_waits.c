@@ -120,7 +120,7 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 	int r = EXIT_FAILED;
 
 	if (history_open(&t->session, keeps_history(args, t), &history, err) == 0 &&
-	    (trace_tells_wakes(t, &history) || trace_no_wakes(t, err) == 0)) {
+	    (history_tells_wakes(&history, &t->reader->meta) || trace_no_wakes(t, err) == 0)) {
 		bool *chosen = xcalloc(history.n_aways, sizeof *chosen);
 
 		for (size_t i = 0; i < history.n_aways; i++)

@@ -26,6 +26,7 @@ struct answer {
 	const struct why *why;
 	const struct milestone *until;
 	const char *without;  /* of whose share is told; NULL */
+	const struct panic_note *panic; /* NULL: the moment is none */
 	bool to_end;          /* it is asked of the last boot: how that ended is told */
 };
 
@@ -99,11 +100,10 @@ static uint64_t own_ns(const struct answer *a, const char *name)
 }
 
 /* `lines`: no more of the list that a table would show. */
-static int print_json(const struct answer *a, uint64_t lines, bool chain, struct error *err)
+static void print_json(const struct answer *a, uint64_t lines, bool chain)
 {
 	const struct why *w = a->why;
 	struct json j;
-	int r = 0;
 
 	json_output_begin(&j);
 	json_object(&j, NULL);
@@ -122,15 +122,14 @@ static int print_json(const struct answer *a, uint64_t lines, bool chain, struct
 	json_close(&j);
 	if (a->to_end)
 		ending_note_json(&j, a->trace, &a->history->facts);
-	if (is_panic(a->until))
-		r = panic_note_json(&j, a->trace, a->until, err);
+	if (a->panic)
+		panic_note_json(&j, a->panic);
 	json_close(&j);
 	json_output_end(&j);
-	return r;
 }
 
 /* One sentence: what, when, and what held most of the time. */
-static int put_sentence(const struct answer *a, struct buf *out, struct error *err)
+static void put_sentence(const struct answer *a, struct buf *out)
 {
 	const struct why *w = a->why;
 
@@ -160,12 +159,11 @@ static int put_sentence(const struct answer *a, struct buf *out, struct error *e
 		terminal_escape(out, a->without);
 		buf_printf(out, "' in its name; without that, less or more may be won");
 	}
-	if (is_panic(a->until) && panic_note_put(a->trace, a->until, out, err) < 0)
-		return -1;
-	if (!is_panic(a->until) && a->to_end)
+	if (a->panic)
+		panic_note_put(a->panic, out);
+	else if (a->to_end)
 		ending_note_put(a->trace, &a->history->facts, out);
 	buf_put_u8(out, 0);
-	return 0;
 }
 
 static int show(const struct args *args, const struct answer *a, struct error *err)
@@ -180,17 +178,16 @@ static int show(const struct args *args, const struct answer *a, struct error *e
 	if (arg(args, "json") && !arg(args, "sort") && !arg(args, "output")) {
 		if (arg_u64(args, "lines", &lines, err) < 0)
 			return EXIT_USAGE;
-		return print_json(a, lines ? lines : UINT64_MAX, arg(args, "chain"), err) < 0 ? EXIT_FAILED : EXIT_OK;
+		print_json(a, lines ? lines : UINT64_MAX, arg(args, "chain"));
+		return EXIT_OK;
 	}
 	if (arg(args, "chain"))
 		chain_table_init(&table, &a->trace->session, a->history, a->why);
 	else
 		causes_table_init(&table, a->why);
-	r = EXIT_FAILED;
-	if (put_sentence(a, &heading, err) == 0) {
-		view.heading = (char *)heading.data;
-		r = view_print(&view, args, err);
-	}
+	put_sentence(a, &heading);
+	view.heading = (char *)heading.data;
+	r = view_print(&view, args, err);
 	buf_free(&heading);
 	table_deinit(&table);
 	return r;
@@ -276,6 +273,7 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 		  const struct intervals *intervals, struct error *err)
 {
 	const char *up_to = arg(args, "until") ? "until" : arg(args, "to") ? "to" : NULL;
+	struct panic_note panic = { 0 };
 	struct milestone until, from;
 	struct answer a = { .trace = t, .history = h, .until = &until, .without = arg(args, "without") };
 	struct span boot;
@@ -287,7 +285,7 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 	if (boot_arg(args, t->reader, &boot, err) < 0)
 		return EXIT_USAGE;
 	a.to_end = boot.to_ns == UINT64_MAX;
-	if (!trace_tells_wakes(t, h))
+	if (!history_tells_wakes(h, &t->reader->meta))
 		return trace_no_wakes(t, err), EXIT_FAILED;
 	if (arg(args, "stop")) {
 		if (find_time(h, "stop", arg(args, "stop"), &boot, intervals->list[0].stop_ns, &until, err) < 0)
@@ -314,10 +312,19 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 		return error_set(err, "what it is to begin with, at %.6f s, is not before %s", (double)from.ns / 1e9,
 				 until.name),
 		       EXIT_FAILED;
+	if (is_panic(&until)) {
+		a.panic = &panic;
+		/* before anything is printed: where events are damaged, it is begun anew */
+		if (panic_note_find(t, &until, &panic, err) < 0) {
+			panic_note_deinit(&panic);
+			return EXIT_FAILED;
+		}
+	}
 	why_make(h, &t->names, &t->threads, from.ns, &until, &why);
 	a.why = &why;
 	r = show(args, &a, err);
 	why_deinit(&why);
+	panic_note_deinit(&panic);
 	return r;
 }
 

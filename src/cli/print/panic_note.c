@@ -19,17 +19,6 @@ bool is_panic(const struct milestone *moment)
 	return !strncmp(moment->name, PANIC, strlen(PANIC));
 }
 
-/* A panic, while it is told of. */
-struct panic_note {
-	const struct trace_arg *trace;
-	const struct milestone *panic;
-	const struct thread *thread; /* NULL: before the first switch to one */
-	uint64_t led_ns;        /* when what reports it began: what came before led to it */
-	struct buf text;        /* its frames, a line each … */
-	struct json *json;      /* … or, not NULL, where they go */
-	struct last_calls calls;
-};
-
 static bool is_named(const struct names *names, const struct frame *f, const char *const *list)
 {
 	const char *name = names_function(names, f->function);
@@ -39,17 +28,16 @@ static bool is_named(const struct names *names, const struct frame *f, const cha
 	return *list;
 }
 
-/* The frame that the panic was reported in; if it has none, as where it is inlined, the innermost. */
-static size_t find_report(const struct names *names, const struct stack *stack)
+/* The frame that the panic was reported in. False: there is none, since its calls were left out, or are inlined. */
+static bool find_report(const struct names *names, const struct stack *stack, size_t *ret)
 {
 	/* kernel/panic.c; vpanic() since Linux 6.16 */
 	static const char *const reports[] = { "panic", "vpanic", "nmi_panic", NULL };
-	size_t found = stack->depth - 1;
 
-	for (size_t i = 0; i < stack->depth; i++)
-		if (is_named(names, &stack->frames[i], reports))
-			return i;
-	return found;
+	for (*ret = 0; *ret < stack->depth; ++*ret)
+		if (is_named(names, &stack->frames[*ret], reports))
+			return true;
+	return false;
 }
 
 /*
@@ -81,32 +69,23 @@ static size_t outside(const struct names *names, const struct stack *stack, size
 
 static void take(void *state, size_t i, struct stacks *s)
 {
-	static const struct source_lines no_lines;
-	const struct frame_sources of = { .lines = &no_lines };
 	struct panic_note *p = state;
-	uint64_t ns = p->panic->ns;
-	struct stack stack, shown;
+	struct stack stack;
 	size_t report, below;
 
 	(void)i;
-	if (!frames_copy(s, p->thread ? p->thread->task : 0, 0, ns, p->trace->session.fold, &stack)) {
-		if (p->json)
-			frames_put_json(p->json, s, &of, NULL, ns);
+	if (!frames_copy(s, p->thread ? p->thread->task : 0, 0, p->panic->ns, p->trace->session.fold, &stack))
 		return;
-	}
-	report = find_report(s->names, &stack);
+	p->frames = stack.frames;
+	if (!find_report(s->names, &stack, &report))
+		return;
 	below = outside(s->names, &stack, report);
 	p->led_ns = led_until(s->names, &stack, report);
-	shown = stack;
-	shown.frames += below;
-	shown.depth = report + 1 - below;
+	p->stack = stack;
+	p->stack.frames += below;
+	p->stack.depth = report + 1 - below;
 	if (report + 1 < stack.depth)
-		shown.place = stack.frames[report + 1].from;
-	if (p->json)
-		frames_put_json(p->json, s, &of, &shown, ns);
-	else
-		frames_put(&p->text, s, &of, &shown, ns);
-	free(stack.frames);
+		p->stack.place = stack.frames[report + 1].from;
 }
 
 /* What prints messages: its calls tell nothing of why. */
@@ -114,28 +93,32 @@ static bool *printing(const struct names *names)
 {
 	bool *marks = xcalloc(names_count(names), sizeof *marks);
 
-	for (uint32_t i = 0; i < names_count(names); i++)
-		marks[i] = names_is_kernel(names, i) && strstr(names_function(names, i), "printk");
+	for (uint32_t i = 0; i < names_count(names); i++) {
+		size_t len;
+		const char *name = names_alone(names, i, &len);
+
+		marks[i] = names_is_kernel(names, i) && memmem(name, len, "printk", strlen("printk"));
+	}
 	return marks;
 }
 
-static int find(struct panic_note *p, struct trace_arg *t, struct error *err)
+int panic_note_find(struct trace_arg *t, const struct milestone *panic, struct panic_note *ret, struct error *err)
 {
 	cleanup_free bool *hidden = printing(&t->names);
 
-	p->thread = threads_at(&t->threads, p->panic->thread);
-	p->led_ns = p->panic->ns;
-	if (p->thread && t->threads.chosen && !t->threads.chosen[p->panic->thread]) { /* its calls were left out */
-		if (p->json) {
-			json_array(p->json, "frames");
-			json_close(p->json);
-		}
-		return 0;
-	}
+	*ret = (struct panic_note){ .trace = t, .panic = panic, .thread = threads_at(&t->threads, panic->thread) };
+	ret->led_ns = panic->ns;
+	if (ret->thread && t->threads.chosen && !t->threads.chosen[panic->thread])
+		return 0; /* its calls were left out */
 	trace_arg_index(t);
-	if (moments_analyse(&t->session, &p->panic->ns, 1, take, p, err) < 0)
+	if (moments_analyse(&t->session, &panic->ns, 1, take, ret, err) < 0)
 		return -1;
-	return last_calls_find(&t->session, p->panic->thread, p->led_ns, hidden, &p->calls, err);
+	return last_calls_find(&t->session, panic->thread, ret->led_ns, hidden, &ret->calls, err);
+}
+
+void panic_note_deinit(struct panic_note *p)
+{
+	free(p->frames);
 }
 
 static void put_call(const struct panic_note *p, const struct last_call *call, uint32_t outermost, struct buf *out)
@@ -165,44 +148,68 @@ static void put_calls(const struct panic_note *p, struct buf *out)
 		put_call(p, &calls->list[i], outermost, out);
 }
 
+/* What the frames are printed by: the names, and the threads. */
+static struct stacks context_of(const struct panic_note *p)
+{
+	return (struct stacks){ .names = &p->trace->names, .threads = &p->trace->threads };
+}
+
 /* Each line behind a #. */
 static void put_frames(const struct panic_note *p, struct buf *out)
 {
-	const char *line = (const char *)p->text.data, *end = line + p->text.len;
+	static const struct source_lines no_lines;
+	struct stacks s = context_of(p);
+	struct buf text = { 0 };
+	const char *line, *end;
 
+	frames_put(&text, &s, &(struct frame_sources){ .lines = &no_lines }, &p->stack, p->panic->ns);
+	line = (const char *)text.data;
+	end = line + text.len;
 	while (line < end) {
 		const char *next = memchr(line, '\n', (size_t)(end - line));
 
 		buf_printf(out, "\n#%.*s", (int)(next - line), line);
 		line = next + 1;
 	}
+	buf_free(&text);
 }
 
-int panic_note_put(struct trace_arg *t, const struct milestone *panic, struct buf *out, struct error *err)
+/* As --at and --to take it: by name, where there is no other boot that may have had one. */
+static void put_moment_of(const struct panic_note *p, struct buf *out)
 {
-	struct panic_note p = { .trace = t, .panic = panic };
-	int r = find(&p, t, err), pid = p.thread ? p.thread->pid : 0;
+	if (p->trace->reader->boots.count == 1) {
+		buf_printf(out, "panic ");
+	} else {
+		put_exact_seconds(out, p->panic->ns);
+		buf_printf(out, "s ");
+	}
+}
 
-	if (r == 0 && p.text.len) { /* else it is not recorded */
+void panic_note_put(const struct panic_note *p, struct buf *out)
+{
+	const char *path = p->trace->reader->path;
+	int pid = p->thread ? p->thread->pid : 0;
+
+	if (p->stack.depth) {
 		buf_printf(out, "\n# who panicked: ");
-		terminal_escape(out, threads_comm(&t->threads, p.thread, panic->ns));
-		buf_printf(out, " (%d), here; whole: upto stack --at panic --running ", pid);
-		see_path(out, t->reader->path);
-		put_frames(&p, out);
+		terminal_escape(out, threads_comm(&p->trace->threads, p->thread, p->panic->ns));
+		buf_printf(out, " (%d), here; whole: upto stack --running --at ", pid);
+		put_moment_of(p, out);
+		see_path(out, path);
+		put_frames(p, out);
 	}
-	if (r == 0 && p.calls.count) {
-		buf_printf(out, "\n# what it called before; more: upto calls --pid %d --to panic ", pid);
-		see_path(out, t->reader->path);
-		put_calls(&p, out);
+	if (p->calls.count)
+		buf_printf(out, "\n# what it called before");
+	if (p->calls.count && p->thread) {
+		buf_printf(out, "; more: upto calls --pid %d --to ", pid);
+		put_moment_of(p, out);
+		see_path(out, path);
 	}
-	buf_free(&p.text);
-	return r;
+	put_calls(p, out);
 }
 
-static void put_call_json(const struct panic_note *p, const struct last_call *call)
+static void put_call_json(struct json *j, const struct panic_note *p, const struct last_call *call)
 {
-	struct json *j = p->json;
-
 	json_object(j, NULL);
 	json_text(j, "function", names_function(&p->trace->names, call->function));
 	json_number(j, "depth", call->depth);
@@ -211,20 +218,20 @@ static void put_call_json(const struct panic_note *p, const struct last_call *ca
 	json_close(j);
 }
 
-int panic_note_json(struct json *j, struct trace_arg *t, const struct milestone *panic, struct error *err)
+void panic_note_json(struct json *j, const struct panic_note *p)
 {
-	struct panic_note p = { .trace = t, .panic = panic, .json = j };
-	int r;
+	static const struct source_lines no_lines;
+	struct stacks s = context_of(p);
 
 	json_object(j, "panic");
-	r = find(&p, t, err);
-	json_signed(j, "pid", p.thread ? p.thread->pid : 0);
-	json_text(j, "comm", threads_comm(&t->threads, p.thread, panic->ns));
-	json_number(j, "led_ns", p.led_ns);
+	json_signed(j, "pid", p->thread ? p->thread->pid : 0);
+	json_text(j, "comm", threads_comm(&p->trace->threads, p->thread, p->panic->ns));
+	json_number(j, "led_ns", p->led_ns);
+	frames_put_json(j, &s, &(struct frame_sources){ .lines = &no_lines }, p->stack.depth ? &p->stack : NULL,
+			p->panic->ns);
 	json_array(j, "calls");
-	for (unsigned i = 0; r == 0 && i < p.calls.count; i++)
-		put_call_json(&p, &p.calls.list[i]);
+	for (unsigned i = 0; i < p->calls.count; i++)
+		put_call_json(j, p, &p->calls.list[i]);
 	json_close(j);
 	json_close(j);
-	return r;
 }

@@ -257,6 +257,10 @@ static int run_command(const struct args *args, struct error *err)
 
 static int run(const struct args *args, struct error *err)
 {
+	if (!args->rest && select_is_asked(args))
+		return error_set(err, "options that choose are for what is recorded, with -- COMMAND; from a trace, "
+				      "'upto thin' chooses"),
+		       EXIT_USAGE;
 	return args->rest ? run_command(args, err) : run_script(args, err);
 }
 

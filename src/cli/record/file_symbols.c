@@ -420,13 +420,22 @@ static void count_others(const struct taking *t, struct file_symbols *ret)
 	}
 }
 
+static bool is_listed(const char *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = list; (at = strstr(at, name)); at += n)
+		if ((!at[n] || at[n] == ',') && (at == list || at[-1] == ' '))
+			return true;
+	return false;
+}
+
 static void note_package(struct file_symbols *ret, const char *package)
 {
 	cleanup_free char *name = package_of_symbols(package);
-	const char *known = strstr(ret->packages, name);
 	size_t len = strlen(ret->packages), n = strlen(name);
 
-	if (known && (!known[n] || known[n] == ',') && (known == ret->packages || known[-1] == ' '))
+	if (is_listed(ret->packages, name))
 		return;
 	if (len + n + sizeof ", , …" > sizeof ret->packages) {
 		if (len && !strstr(ret->packages, "…"))

@@ -406,11 +406,16 @@ static int check_sysroot(const struct recording *rec, struct error *err)
  */
 static int status_of(const struct recording *rec, int r, bool failed, struct error *err)
 {
+	struct error *missed = rec->args->missed;
+
 	if (!rec->said)
 		return failed && !r ? EXIT_FAILED : r;
 	if (err->text[0])
 		fprintf(stderr, "upto: %s\n", err->text);
 	err->text[0] = 0;
+	if (missed->text[0])
+		fprintf(stderr, "upto: %s\n", missed->text);
+	missed->text[0] = 0;
 	return r;
 }
 
