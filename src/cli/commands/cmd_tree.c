@@ -11,6 +11,7 @@
 #include "cli/print/left_out_note.h"
 #include "cli/print/view.h"
 #include "tables/tree_table.h"
+#include "trace/thinned.h"
 
 static int show(const struct args *args, const struct trace_arg *t, const struct call_tree *all,
 		const struct call_tree *tree, const struct tree_choice *choice, struct error *err)
@@ -127,7 +128,9 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_USAGE;
 	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
 		return EXIT_FAILED;
-	choice.left_out = left_out_calls(&t) || t.session.fold || arg(args, "fold");
+	/* those of other threads have no place in it in any case */
+	choice.left_out = left_out_calls(&t) > thinned_left_out(&t.reader->meta, "thread") || t.session.fold ||
+			  arg(args, "fold");
 	trace_choose_clock(&t, &choice.by_ns);
 	thunks_arg(args, &t);
 	inlines_init(&inlines, &t.names, &sources);
