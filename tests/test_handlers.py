@@ -305,7 +305,7 @@ def test_series(step):
     last = max(ns // (step * 1000) for ns, _ in rows)
     for negative in (False, True):
         kept = {ns // (step * 1000): v for ns, v in rows if (v < 0) == negative and ns // (step * 1000) > last - 6}
-        assert [e["value"] for e in maps["@l"][str(int(negative))]] == [kept.get(i) for i in range(min(kept), last + 1)], (negative, maps["@l"], kept)
+        assert [e["value"] for e in maps["@l"][str(int(negative))]] == [kept.get(i) for i in range(min(kept, default=last + 1), last + 1)], (negative, maps["@l"], kept)
     starts = [e["interval_start"] for e in maps["@s"]]
     assert starts == sorted(starts) and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}", starts[0]), starts
     return f"{len(rows)} values"
