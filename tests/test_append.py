@@ -35,7 +35,8 @@ def made(tmp_path_factory):
     """A trace whose program has no names yet, the same with names, and the folder that has the program."""
     folder = tmp_path_factory.mktemp("append")
     _, lines = program_in(folder)
-    trace = make("append", [
+    trace = make(f"append-{os.getpid()}", [  # another process may have it made, too
+
         *lines(),
         f"event 0 jump-indirect 20 0 0 {KERNEL} {KERNEL + 16}",
         f"event 0 clock 30 100 0 0 0",
@@ -44,7 +45,8 @@ def made(tmp_path_factory):
     shutil.copy(trace, named)
     said = add(named, folder).stdout
     assert said == b"1 of the 1 files that ran have more symbols now\n", said
-    return trace, named, folder
+    yield trace, named, folder
+    os.unlink(trace)
 
 
 def add(trace, folder, *before, check=True, **kw):
