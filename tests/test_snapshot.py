@@ -152,6 +152,7 @@ def held_against_guest(trace, out):
     # the log has what it had
     lines = upto_json("log", "--json", trace)["log"]
     earlier = [line for line in lines if line["ns"] is None]
+    assert upto_json("log", "--json", "--pid", "1", trace)["log"] == [line for line in lines if line["pid"] == 1] and any(line["pid"] == 1 for line in earlier)
     assert lines[0]["text"].startswith("Linux version 6.12") and len(earlier) > 100 and lines[:len(earlier)] == earlier, lines[:3]
     # nothing is said of what was before
     phases = [s for s in upto_json("timeline", "--json", "--all", trace)["timeline"] if s["kind"] == "phase"]
