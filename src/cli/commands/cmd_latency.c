@@ -218,7 +218,7 @@ const struct command cmd_latency = {
 		"  upto latency trace.upto\n      the five longest of each kind\n"
 		"  upto latency --kind wakeup --each 20 trace.upto\n      which threads waited longest for a CPU after they were woken up\n"
 		"  upto latency --kind interrupts-off -o duration_ns,start_ns,stack trace.upto\n      with the stacks in which they were turned off\n"
-		"  upto latency --from init --json trace.upto\n      since the first process began\n",
+		"  upto latency --from exec:init --json trace.upto\n      since the first process began\n",
 	.needs = "stacks",
 	.options = options,
 	.legends = legends,

@@ -372,7 +372,7 @@ static const struct option options[] = {
 	{ 0, "to", "WHAT", "the same as --until" },
 	BOOT_OPTION,
 	{ 0, "without", "WHAT",
-	  "how much of the time was of the causes that have this in their names; without them, less or more may be won" },
+	  "how much of the time was of causes that have this in name or what; without them, less or more may be won" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
 	INSTRUMENTS_OPTION,
 	VIEW_OPTIONS,
