@@ -1159,6 +1159,14 @@ def test_modules_come_and_go():
     assert got == want and len(want) > 20, (got - want, want - got)
 
 
+def test_no_threads():
+    """A name that is asked for where there are no threads at all."""
+    trace = make("no-threads", boot("event 0 clock 100 100 0 0 0"))
+    for command in ["stack", "--at", "50ns"], ["top"], ["log"], ["ps"]:
+        p = run(UPTO_ASAN, *command, "--comm", "nobody,else", trace, check=False)
+        assert b"(null)" not in p.stderr and b"runtime error" not in p.stderr and p.returncode in (0, 1), (command, p)
+
+
 def test_end_of_time():
     """Where a guest's time ends with what 64 bits hold, how it ended is found nevertheless."""
     for end in 1 << 40, (1 << 63) + 5, (1 << 64) - 2:

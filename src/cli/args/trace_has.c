@@ -145,7 +145,7 @@ void threads_miss_name(const struct threads *threads, const char *names, struct 
 	while (i < threads->count && (name = strsep(&rest, ",")))
 		for (i = 0; *name && i < threads->count && !threads_are_called(threads, &threads->list[i], name);)
 			i++;
-	if (i == threads->count)
+	if (name && i == threads->count)
 		error_set(missed, "--comm %s: no such thread in the trace", name);
 }
 
