@@ -69,7 +69,7 @@ static void use(const struct history *h, const struct names *names, const struct
 	}
 	milestone_default(h, names, threads, &(struct meta){ 0 }, &SPAN_ALL, &m);
 	milestone_find(h, names, threads, "name", &SPAN_ALL, &m);
-	milestone_at(h, h->end_ns / 2, &m);
+	milestone_at(h, threads, h->end_ns / 2, &m);
 	history_encode(h, &again);
 	buf_free(&again);
 }

@@ -197,9 +197,53 @@ def test_wakes(version, smp):
         end = w["start_ns"] + w["asleep_ns"]
         if w["kind"] == "ready" and any(w["start_ns"] + near < ns < w["start_ns"] + w["ready_ns"] - near for ns in woken[w["pid"]]):
             wrong.append(w)
-        elif w["woken_by"] and not any(abs(ns - end) < near for ns in woken[w["pid"]]):
+        elif w["woken_by"] and w["kind"] != "ready" and not any(abs(ns - end) < near for ns in woken[w["pid"]]):
             wrong.append(w)
     assert not wrong, wrong[:5]
+
+
+@pytest.mark.parametrize("version, smp", CASES)
+@pytest.mark.weight(5)
+def test_new_threads(version, smp):
+    """Each that the guest's own sched_wakeup_new tells of was ready from then on until it first ran, by who made it."""
+    trace, folder = recording(version, smp)
+    lines, begin, end = between_marks(trace, folder)
+    theirs = [(int(m[2]), int(m[1])) for line in lines for m in [re.search(r"-(\d+) +\[.* sched_wakeup_new: comm=.* pid=(\d+) prio", line)] if m]
+    assert len(theirs) > 3, lines
+    born = {}
+    for p in upto_json("ps", "--json", trace)["processes"]:
+        born.setdefault(p["pid"], p["start_ns"])
+    waits = upto_json("waits", "--json", "-n", "0", trace)["waits"]
+    first = {w["pid"]: w for w in reversed(waits)}
+    for pid, maker in theirs:
+        w = first[pid]
+        assert begin <= w["start_ns"] == born[pid] <= end and w["kind"] == "ready" and not w["asleep_ns"] and w["woken_by_pid"] == maker, (pid, maker, w)
+    # all others that were made while upto looked, too, whose first switch ends that
+    made = [w for w in first.values() if w["start_ns"] == born.get(w["pid"]) and w["kind"] == "ready" and not w["function"]]
+    assert len(made) > 50, len(made)
+    longest = max(made, key=lambda w: w["ready_ns"])
+    found = upto_json("latency", "--json", "--kind", "wakeup", "--each", "1000", trace)["latencies"]
+    assert any(row["pid"] == longest["pid"] and row["start_ns"] == longest["start_ns"] and row["duration_ns"] == longest["ready_ns"] for row in found), longest
+
+
+@pytest.mark.parametrize("version, smp", CASES)
+@pytest.mark.weight(5)
+def test_programs(version, smp):
+    """timeline has what a process ran of a program, from one exec to the next, to the instruction as ps has it; why names who ran by that."""
+    trace, _ = recording(version, smp)
+    ps = {(p["pid"], p["start_ns"]): p for p in upto_json("ps", "--json", trace)["processes"]}
+    begun = sorted(ps)
+    rows = [r for r in upto_json("timeline", "--json", "--all", "--kind", "process", trace)["timeline"] if (r["pid"], r["start_ns"]) in ps]
+    execs = 0
+    for r in rows:
+        later = [start for pid, start in begun if pid == r["pid"] and start > r["start_ns"]]
+        ran = ps[r["pid"], r["start_ns"]]["self_insns"]
+        assert r["insns"] == ran if later else r["insns"] <= ran, (r, ran)
+        execs += bool(later)
+    assert execs > 10 and len(rows) > execs, (execs, len(rows))
+    for link in upto_json("why", "--json", trace)["chain"]:
+        later = [start for pid, start in begun if pid == link["pid"] and link["start_ns"] < start < link["end_ns"]]
+        assert link["kind"] != "run" or not link["pid"] or not later, (link, later)
 
 
 @pytest.mark.parametrize("version, smp", CASES)

@@ -103,10 +103,10 @@ def test_preemption_off(smp):
 
 @pytest.mark.parametrize("smp", [1, 2])
 def test_wakeups(smp):
-    """They are the waits that were ready longest, of threads that slept; and most of their time somebody else ran there."""
+    """They are the waits that were ready longest, of threads that slept, or were new; and most of their time somebody else ran there."""
     trace, _ = recording("6.12", smp)
     waits = upto_json("waits", "--json", "-n", "0", trace)["waits"]
-    ready = sorted((w["ready_ns"] for w in waits if w["asleep_ns"] and w["ready_ns"]), reverse=True)  # also who never ran again
+    ready = sorted((w["ready_ns"] for w in waits if (w["asleep_ns"] or not w["stack"]) and w["ready_ns"]), reverse=True)  # also who never ran again
     found = upto_json("latency", "--json", "--kind", "wakeup", "--each", "1000", trace)["latencies"]
     lengths = [row["duration_ns"] for row in found if row["pid"] != 0]
     assert lengths == ready[:len(lengths)] and len(lengths) > 500

@@ -167,6 +167,62 @@ def test_see():
     assert run("sh", "-c", "printf %s " + run(UPTO, "why", quoted).stdout.decode().partition("\n# see: upto ")[2].partition("\n")[0]).stdout.endswith(quoted.encode())
 
 
+RUNNERS = 300
+
+
+def relay():
+    """Threads that hand a byte on, each to the next."""
+    program, trace = os.path.join(WORK, "relay"), os.path.join(WORK, "relay.upto")
+    source = os.path.join(TOP, "tests/programs/relay.c")
+    with Once(program):
+        if is_older(program, source):
+            run("gcc", "-O1", "-static", "-pthread", "-o", program, source)
+    once_a_run(trace, lambda: record(trace, qemu_args("6.12", initrd("6.12", "relay", f"{program}=/bin/relay", newer_than=[program]), append=f"relay={RUNNERS}")))
+    return trace
+
+
+@pytest.mark.weight(10)
+def test_relay():
+    """The chain goes on through all that handed on, however many they are, and none of them is told to be what it was not."""
+    trace = relay()
+    why = whole(trace)
+    turns = list(dict.fromkeys(link["comm"] for link in reversed(why["chain"]) if link["comm"].startswith("runner-")))[::-1][-RUNNERS + 3:]
+    # on one vCPU the next one runs only when who wrote to it sleeps again; the first is waited for as the others are made
+    assert turns == [f"runner-{i}" for i in range(RUNNERS - len(turns), RUNNERS)] and len(turns) == RUNNERS - 3, turns
+    assert not [c for c in why["causes"] if c["kind"] == "peer" and c["ns"] > 1e6 and "runner" in c["name"]], why["causes"][:10]
+    # a thread is found by each name that it had, and a name that is only a thread's is not its process's
+    names = {p["comm"]: p for p in upto_json("ps", "--json", trace)["processes"]}
+    waits = {name: upto_json("waits", "--json", "-n", "0", option, name, trace)["waits"]
+             for option, name in (("--pid", "runner-7"), ("--comm", "runner-7"), ("--pid", "relay"))}
+    assert waits["runner-7"] and {w["pid"] for w in waits["runner-7"]} == {names["runner-7"]["pid"]}, waits["runner-7"]
+    assert len({w["pid"] for w in waits["relay"]}) > RUNNERS
+    by_first = upto_json("waits", "--json", "-n", "0", "--comm", "relay", trace)["waits"]
+    assert names["runner-7"]["pid"] in {w["pid"] for w in by_first}
+
+
+@pytest.mark.weight(10)
+def test_whose_moment():
+    """Up to a time it is told of who ran then; up to a program's begin, or a call's, of who began or called it, on whichever vCPU."""
+    trace = recording("6.12", "pingpong", 2)
+    whose = lambda until: upto_json("why", "--json", "--until", until, trace)["chain"][-1]
+    rows = upto_json("ps", "--json", trace)["processes"]
+    mount = next(p for p in rows if p["comm"] == "mount")
+    assert whose("exec:mount")["pid"] == mount["pid"]
+    for until in "kernel:do_exit#2", "do_exit#3", "entry:do_exit#4":
+        name, number = until.split(":")[-1].split("#")
+        calls = sorted((c for c in upto_json("calls", "--json", "-F", name, trace)["calls"] if c["function"] == name), key=lambda c: c["start_ns"])
+        last, call = whose(until), calls[int(number) - 1]
+        assert (last["pid"], last["end_ns"]) == (call["pid"], call["start_ns"]), (until, last, call)
+    alone = 0
+    for ns in random.Random(1).sample(range(int(2e9), upto_json("info", "--json", trace)["duration_ns"]), 40):
+        running = [s["pid"] for s in next(iter(upto_json("stack", "--json", "--running", "--at", f"{ns}ns", trace).values())) if s["pid"]]
+        if len(running) == 1:
+            last = whose(f"{ns}ns")
+            alone += last["kind"] == "run"
+            assert last["kind"] != "run" or last["pid"] == running[0], (ns, last, running)
+    assert alone > 5, alone
+
+
 @pytest.mark.weight(15)
 def test_without():
     """What of the chain is somebody's own, and no promise that all of that, or only that, would be won without it."""

@@ -211,6 +211,19 @@ static inline bool frame_is_entered(const struct stacks *s, const struct frame *
 }
 
 /*
+ * The stack's number: a thread's, or behind those, a vCPU's. Threads of what is no Linux count as the vCPU's own, as
+ * before its first switch.
+ */
+static inline uint32_t stacks_number(const struct stacks *s, const struct stack *stack)
+{
+	size_t number = (size_t)(stack - s->list);
+
+	if (number >= s->count - STACKS_FOREIGN)
+		number = s->threads->count + (stack->cpu < 0 ? 0 : (unsigned)stack->cpu);
+	return (uint32_t)number;
+}
+
+/*
  * Replay all events up to `to_ns`, from the start or, if `from` is not NULL, from
  * there; the stacks are then as they were at that time. Call stacks_deinit() also
  * after an error.

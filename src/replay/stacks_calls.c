@@ -285,8 +285,9 @@ static inline __attribute__((always_inline)) void go_through_plain(struct replay
 		if (!go_on(r, now))
 			break;
 		r->stacks->event = e;
+		r->stacks->insns = e->insns;
 		spend(r, stack, (struct spent){ .insns = e->insns - insns, .ns = now - ns });
-		insns = r->stacks->insns = e->insns;
+		insns = e->insns;
 		ns = now;
 		stack = apply(r, stack, e);
 		/*

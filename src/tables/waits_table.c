@@ -22,7 +22,7 @@ const struct column waits_columns[] = {
 		     "of a mutex or a semaphore: the thread that had it when this one began to wait" },
 	[HOLDER_PID] = { "holder_pid", "HOLDER PID", CELL_NUMBER, "that thread" },
 	[WOKEN_BY] = { "woken_by", "WOKEN BY", CELL_TEXT,
-		       "the thread that woke it up, or the function of an interrupt" },
+		       "the thread that woke it up, or made it, or the function of an interrupt" },
 	[WOKEN_BY_PID] = { "woken_by_pid", "BY PID", CELL_NUMBER, "that thread; none: an interrupt did, or nobody",
 			   .hidden = true },
 	[STACK] = { "stack", "STACK", CELL_LIST, "the functions of the kernel that it waited in, innermost first",
@@ -58,9 +58,9 @@ static bool was_asleep(const struct away *a)
 
 static struct cell woken_by(const struct session *session, const struct away *a)
 {
-	if (a->waker == HISTORY_NONE || !was_asleep(a))
+	if (a->waker == HISTORY_NONE || (!was_asleep(a) && a->context != WAKE_FORK))
 		return cell_none();
-	if (a->context != WAKE_TASK)
+	if (a->context != WAKE_TASK && a->context != WAKE_FORK)
 		return cell_text(function_of(session, a->waker_function));
 	return cell_text(threads_comm(session->threads, threads_at(session->threads, a->waker), a->wake_ns));
 }
@@ -69,7 +69,9 @@ static struct cell woken_by_pid(const struct session *session, const struct away
 {
 	const struct thread *waker = threads_at(session->threads, a->waker);
 
-	return waker && a->context == WAKE_TASK && was_asleep(a) ? cell_pid(waker->pid) : cell_none();
+	bool by_thread = a->context == WAKE_FORK || (a->context == WAKE_TASK && was_asleep(a));
+
+	return waker && by_thread ? cell_pid(waker->pid) : cell_none();
 }
 
 static struct cell stack_cell(const struct rows *r, const struct away *a, struct buf *scratch)

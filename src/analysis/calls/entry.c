@@ -15,7 +15,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	if (st->found || s->ns < st->from_ns || !frame->at_start || !st->functions[frame->function])
 		return;
 	st->found = s->stop = true;
-	st->entry = (struct entry){ .ns = s->ns, .stack = (uint32_t)(stack - s->list), .function = frame->function };
+	st->entry = (struct entry){ .ns = s->ns, .stack = stacks_number(s, stack), .function = frame->function };
 }
 
 static int replay(struct entry_run *st, const struct session *session, const struct checkpoint *from, uint64_t to_ns,

@@ -17,7 +17,7 @@ static uint32_t caller_of(const struct stack *stack)
 /* The thread that does it; HISTORY_NONE: an interrupt that came in the thread. */
 static uint32_t by_whom(const struct stacks *s, const struct stack *stack, enum wake_context context)
 {
-	return context == WAKE_TASK ? making_thread(s, stack) : HISTORY_NONE;
+	return context == WAKE_TASK ? stacks_number(s, stack) : HISTORY_NONE;
 }
 
 void handovers_set(struct making *m, const struct stacks *s, const struct stack *stack, enum wake_context context)

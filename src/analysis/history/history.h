@@ -35,7 +35,7 @@ enum wake_context {
 	WAKE_DISK,    /* a request to a block device that is done */
 	WAKE_RCU,     /* the end of a grace period */
 	WAKE_DEVICE,  /* any other interrupt */
-	WAKE_FORK,    /* it was made */
+	WAKE_FORK,    /* it was made, and ready since: nothing is on its stack */
 };
 
 /* A stack of functions of the kernel, innermost first: `count` numbers from functions[first] on. */
@@ -43,7 +43,10 @@ struct history_stack {
 	uint32_t first, count;
 };
 
-/* A thread ran on a vCPU, within one span; or an interrupt came in it that took a millisecond or more. */
+/*
+ * A thread ran on a vCPU, within one span, as one program, with one name; or an interrupt came in it that took a
+ * millisecond or more.
+ */
 struct slice {
 	uint32_t thread;      /* number of the stack: a thread's, or behind those a vCPU's before its first switch */
 	uint32_t cpu;

@@ -70,7 +70,7 @@ static const struct fact *last_lock(struct making *m, const struct stacks *s, ui
  */
 static uint32_t holder_of(struct making *m, const struct stacks *s, const struct stack *stack)
 {
-	const struct fact *f = last_lock(m, s, making_thread(s, stack));
+	const struct fact *f = last_lock(m, s, stacks_number(s, stack));
 	size_t i = stack->depth;
 	long holder;
 
@@ -105,8 +105,9 @@ static void begin_away(struct making *m, const struct stacks *s, const struct st
 {
 	uint32_t functions[STACK_MAX];
 	size_t n = take_functions(stack, stack->depth, functions, true, s->names), at;
-	struct away *a = add_away(m, making_thread(s, stack), since_ns);
+	struct away *a = add_away(m, stacks_number(s, stack), since_ns);
 
+	m->away_ns = since_ns;
 	a->kind = wait_kind_of(&m->kinds, functions, n, &at);
 	if (at == n)
 		for (at = 0; at < n && m->kinds.scheduler[functions[at]];)
@@ -118,6 +119,31 @@ static void begin_away(struct making *m, const struct stacks *s, const struct st
 	a->stack = keep_stack(m, functions, n);
 	if (a->kind == WAIT_LOCK)
 		a->holder = holder_of(m, s, stack);
+}
+
+static uint64_t latest(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* A thread that has not run up to now was ready since it was made, if that is recorded. Idle ones are nobody's wait. */
+static void add_birth(struct making *m, const struct stacks *s, uint32_t thread)
+{
+	const struct thread *t = threads_at(s->threads, thread);
+	const struct task_record *record = t ? threads_record(s->threads, t->task, t->start_ns) : NULL;
+	struct away *a;
+	long maker;
+
+	if (!record || t->seen || !t->pid || t->start_ns < m->begins_ns || t->start_ns >= s->ns ||
+	    m->open[thread].ran || m->open[thread].away != HISTORY_NONE)
+		return;
+	maker = record->maker ? threads_find(s->threads, record->maker, t->start_ns) : THREAD_NONE;
+	a = add_away(m, thread, t->start_ns);
+	a->wake_ns = a->start_ns;
+	a->context = WAKE_FORK;
+	if (maker != THREAD_NONE)
+		a->waker = (uint32_t)maker;
+	m->moved = true;
 }
 
 /*
@@ -162,10 +188,6 @@ static uint32_t end_away(struct making *m, const struct stacks *s, uint32_t thre
 	return number;
 }
 
-static uint64_t latest(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* The absence of a thread that is woken up now; NULL: it was woken up before, or does not sleep. */
 static struct away *sleep_of(struct making *m, const struct stacks *s, uint64_t task, uint64_t ns)
@@ -237,7 +259,7 @@ static bool is_dead(const struct making *m, const struct stack *stack)
 static void switched(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu)
 {
 	struct making *m = state;
-	uint32_t next = making_thread(s, to);
+	uint32_t next = stacks_number(s, to);
 
 	/* where a boot begins, the vCPU's own stack is there already, and what ran before is over */
 	if (m->running[cpu].plain.slice.thread == next &&
@@ -246,6 +268,7 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 	wakes_told(m, s, s->ns);
 	if (from->thread != THREAD_NONE && !is_dead(m, from))
 		begin_away(m, s, from, s->ns);
+	add_birth(m, s, next);
 	m->open[next].ran = true;
 	slices_cut(m, s, cpu, next, m->open[next].span, end_away(m, s, next));
 }
@@ -291,18 +314,20 @@ static void wake(struct making *m, struct stacks *s, const struct stack *stack, 
 	if (!a)
 		return;
 	a->wake_ns = s->ns;
-	a->waker = making_thread(s, stack);
+	a->waker = stacks_number(s, stack);
 	a->context = context_of(m, stack, &a->waker_function);
 	if (a->context == WAKE_TIMER)
 		handovers_tell(m, s, stack, a);
+	/* a queue that is frozen waits for requests, or, if it has none, for a grace period: block/blk-mq.c */
+	if (a->context == WAKE_RCU && a->kind == WAIT_DISK)
+		a->kind = WAIT_RCU;
 	n = take_functions(stack, stack->depth, functions, false, s->names);
 	a->waker_stack = keep_stack(m, functions, n);
 }
 
 static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
 {
-	(void)s;
-	slices_spend(state, stack, spent);
+	slices_spend(state, s, stack, spent);
 }
 
 static void note_syscall(struct making *m, const struct stacks *s)
@@ -331,8 +356,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	if (__builtin_expect(!role, 1) || stack->cpu < 0) {
 		/* firmware, loader and kernel follow each other */
 		if (frame->kind == FRAME_BASE && stack->cpu >= 0 && stack->thread == THREAD_NONE)
-			slices_cut(m, s, (unsigned)stack->cpu, making_thread(s, stack),
-				   m->open[making_thread(s, stack)].span, HISTORY_NONE);
+			slices_cut(m, s, (unsigned)stack->cpu, stacks_number(s, stack),
+				   m->open[stacks_number(s, stack)].span, HISTORY_NONE);
 		return;
 	}
 	if (role == ROLE_WAKE)
@@ -342,7 +367,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	else if (role == ROLE_QUEUE)
 		handovers_queue(m, s, stack, context_of(m, stack, &ignored));
 	else if (role == ROLE_HOST)
-		m->history->host_ns = s->ns, m->history->host_thread = making_thread(s, stack);
+		m->history->host_ns = s->ns, m->history->host_thread = stacks_number(s, stack);
 	else
 		spans_enter(m, s, stack, frame, role);
 }
@@ -386,7 +411,7 @@ static const struct open_thread nothing_open = {
 static void move(void *state, struct stacks *s, const struct stack *from, const struct stack *to)
 {
 	struct making *m = state;
-	uint32_t before = making_thread(s, from), now = making_thread(s, to);
+	uint32_t before = stacks_number(s, from), now = stacks_number(s, to);
 	struct history *h = m->history;
 
 	for (size_t i = 0; i < h->n_slices; i++)
@@ -408,8 +433,7 @@ static void found(void *state, struct stacks *s, const struct stack *stack, uint
 {
 	struct making *m = state;
 	struct history *h = m->history;
-	uint64_t last_ns = h->n_aways ? h->aways[h->n_aways - 1].start_ns : 0; /* what is between spans is left out */
-	struct open_thread *t = &m->open[making_thread(s, stack)];
+	struct open_thread *t = &m->open[stacks_number(s, stack)];
 
 	if (s->ns != m->found_ns)
 		lose_aways(m, s);
@@ -421,7 +445,8 @@ static void found(void *state, struct stacks *s, const struct stack *stack, uint
 		t->away = t->lost;
 		return;
 	}
-	begin_away(m, s, stack, latest(since_ns, latest(last_ns, m->lost_ns)));
+	/* what is between spans is left out */
+	begin_away(m, s, stack, latest(since_ns, latest(m->away_ns, m->lost_ns)));
 }
 
 static void gap(void *state, struct stacks *s, const struct stack *stack, uint64_t from_ns)
@@ -436,9 +461,9 @@ static void gap(void *state, struct stacks *s, const struct stack *stack, uint64
 	}
 	if (first)
 		m->begins_ns = s->ns;
-	slices_gap(m, s, (unsigned)stack->cpu, making_thread(s, stack), from_ns);
-	end_away(m, s, making_thread(s, stack));
-	m->open[making_thread(s, stack)].ran = true;
+	slices_gap(m, s, (unsigned)stack->cpu, stacks_number(s, stack), from_ns);
+	end_away(m, s, stacks_number(s, stack));
+	m->open[stacks_number(s, stack)].ran = true;
 }
 
 static bool ran_linux(const struct session *session)
@@ -463,7 +488,7 @@ static void begin(struct making *m, const struct session *session)
 	m->syscall_ns = xmalloc((session->names->boots->count + 1) * sizeof *m->syscall_ns);
 	for (size_t i = 0; i <= session->names->boots->count; i++)
 		m->syscall_ns[i] = UINT64_MAX;
-	slices_begin(m, functions);
+	slices_begin(m, session->threads, functions);
 	m->dead = names_find(session->names, "do_task_dead");
 	wait_kinds_init(&m->kinds, session->names);
 	m->roles = spans_roles(session->names);
@@ -542,6 +567,8 @@ static void finish(struct making *m, struct stacks *s)
 		slices_cut(m, s, i, HISTORY_NONE, HISTORY_NONE, HISTORY_NONE);
 	h->end_ns = s->ns;
 	wakes_told(m, s, s->ns);
+	for (size_t i = 0; i < s->threads->count; i++)
+		add_birth(m, s, (uint32_t)i);
 	if (m->moved)
 		sort_aways(h);
 	for (size_t i = 0; i < h->n_aways; i++) {

@@ -36,6 +36,15 @@ struct running {
 	struct open_slice interrupt; /* … that came in it */
 	size_t depth;              /* of the stack, with the interrupt's frame; 0: there is none */
 	uint64_t handler_ns;       /* how long interrupt.slice.handler ran */
+	struct change *changes;    /* of the threads that it runs then, by their time … */
+	size_t n_changes, next_change;
+	uint64_t change_insns;     /* … and when the next comes, by the vCPU's count; UINT64_MAX: none does */
+};
+
+/* A thread that runs has another program or name from then on, or begins to exit: a slice ends. */
+struct change {
+	uint64_t ns, insns;
+	uint32_t thread;
 };
 
 /* What a function stands for; numbers from ROLE_SPANS on are spans.c's. */
@@ -81,6 +90,7 @@ struct making {
 	uint64_t found_ns;
 	uint64_t lost_ns;          /* where the last gap began, of all vCPUs */
 	uint64_t gap;              /* number of the last one */
+	uint64_t away_ns;          /* when the last absence began, but for new threads' */
 	bool moved;                /* aways are not in their order any more */
 	struct map stacks;         /* hash of a stack → where it is in history->functions + 1 */
 	struct texts texts;        /* only if some are TAP: */
@@ -89,27 +99,14 @@ struct making {
 	size_t slices_cap, aways_cap, spans_cap, functions_cap, queued_cap;
 };
 
-/*
- * Number of the stack's thread in a history. Threads of what is no Linux count as the vCPU's own, as before its first
- * switch.
- */
-static inline uint32_t making_thread(const struct stacks *s, const struct stack *stack)
-{
-	size_t number = (size_t)(stack - s->list);
-
-	if (number >= s->count - STACKS_FOREIGN)
-		number = s->threads->count + (stack->cpu < 0 ? 0 : (unsigned)stack->cpu);
-	return (uint32_t)number;
-}
-
 /* slices.c. The slice that the vCPU is in ends now, and another one of that thread begins. */
 /* From from_ns up to now nothing is known of the vCPU; it runs that thread now. */
 void slices_gap(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint64_t from_ns);
 void slices_cut(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint32_t span, uint32_t away);
 
-void slices_begin(struct making *m, size_t functions);
+void slices_begin(struct making *m, const struct threads *threads, size_t functions);
 void slices_end(struct making *m);
-void slices_spend(struct making *m, const struct stack *stack, const struct spent *spent);
+void slices_spend(struct making *m, const struct stacks *s, const struct stack *stack, const struct spent *spent);
 /* The top frame was entered, or is left. */
 void slices_enter(struct making *m, const struct stacks *s, const struct stack *stack, const struct frame *frame);
 void slices_leave(struct making *m, const struct stacks *s, const struct stack *stack, const struct frame *frame);

@@ -168,13 +168,65 @@ static struct recorded recorded(const struct meta *meta, const struct span *with
 	return r;
 }
 
+/* Who got a new program or name, began to exit, wrote a line of the log or began a test at that very time. */
+static uint32_t who_told(const struct history *h, const struct threads *threads, uint64_t ns)
+{
+	for (size_t i = 0; i < threads->n_records; i++) {
+		const struct task_record *r = &threads->records[i];
+
+		if (r->ns == ns && r->change >= TASK_NAME)
+			return threads->thread_of_record[i];
+	}
+	for (size_t i = facts_at(&h->facts, ns); i < h->facts.count && h->facts.list[i].ns == ns; i++) {
+		const struct fact *f = &h->facts.list[i];
+		long thread = f->task && (f->kind == FACT_LOG || f->kind == FACT_TEST)
+				      ? threads_find(threads, f->task, ns) : THREAD_NONE;
+
+		if (thread != THREAD_NONE)
+			return (uint32_t)thread;
+	}
+	return HISTORY_NONE;
+}
+
+/* Who ran then: on the first vCPU that had something to do, else on the first one. */
+static uint32_t who_ran(const struct history *h, const struct threads *threads, uint64_t ns)
+{
+	uint32_t first = HISTORY_NONE;
+
+	for (unsigned cpu = 0; cpu < h->n_cpus; cpu++) {
+		uint32_t at = history_on_cpu(h, cpu, ns);
+		const struct slice *x = at < h->first_on_cpu[cpu + 1] ? &h->slices[h->by_cpu[at]] : NULL;
+		const struct thread *t = x ? threads_at(threads, x->thread) : NULL;
+
+		if (x && x->end_ns >= ns && x->halted_ns <= (x->end_ns - x->start_ns) / 2 && (!t || t->pid))
+			return x->thread;
+		if (x && first == HISTORY_NONE)
+			first = x->thread;
+	}
+	return first;
+}
+
+bool milestone_at(const struct history *h, const struct threads *threads, uint64_t ns, struct milestone *ret)
+{
+	uint32_t thread = ns <= h->end_ns ? who_told(h, threads, ns) : HISTORY_NONE;
+	const struct thread *t;
+	char text[160];
+
+	if (thread == HISTORY_NONE && ns <= h->end_ns)
+		thread = who_ran(h, threads, ns);
+	t = threads_at(threads, thread);
+	if (t)
+		snprintf(text, sizeof text, "the time asked for, of %s %d", threads_comm(threads, t, ns), t->pid);
+	return thread != HISTORY_NONE && put(ret, thread, ns, t ? text : "the time asked for");
+}
+
 /* Where what is recorded ends: of a part that has none of the others. */
-static bool find_end(const struct history *h, const struct meta *meta, const struct span *within,
-		     struct milestone *ret)
+static bool find_end(const struct history *h, const struct threads *threads, const struct meta *meta,
+		     const struct span *within, struct milestone *ret)
 {
 	uint64_t ns = within->to_ns > h->end_ns ? h->end_ns : within->to_ns - 1;
 
-	if (!thinned_by(meta) || !milestone_at(h, ns, ret))
+	if (!thinned_by(meta) || !milestone_at(h, threads, ns, ret))
 		return false;
 	return put(ret, ret->thread, ns, "the end of what is recorded");
 }
@@ -195,7 +247,7 @@ bool milestone_default(const struct history *h, const struct names *names, const
 			boot.to_ns = boots->list[i + 1].start_ns;
 		found = boot.from_ns < boot.to_ns && find_default(h, names, threads, &r, &boot, ret);
 	}
-	found = found || find_end(h, meta, &r.all, ret);
+	found = found || find_end(h, threads, meta, &r.all, ret);
 	free(r.spans);
 	return found;
 }
@@ -243,7 +295,15 @@ static uint32_t end_thread(const struct history *h, const struct threads *thread
 		thread = who_ended(h, threads, x->end_ns);
 	if (thread == HISTORY_NONE)
 		thread = init_before(h, threads, x->end_ns);
-	return thread == HISTORY_NONE && milestone_at(h, x->end_ns, &at) ? at.thread : thread;
+	return thread == HISTORY_NONE && milestone_at(h, threads, x->end_ns, &at) ? at.thread : thread;
+}
+
+/* A module's functions may be asked for without that. */
+static bool is_name(const char *name, const char *asked)
+{
+	size_t n = strlen(asked);
+
+	return !strncmp(name, asked, n) && (!name[n] || !strncmp(name + n, " [", 2));
 }
 
 static bool find_span(const struct history *h, const struct threads *threads, const char *name,
@@ -255,16 +315,32 @@ static bool find_span(const struct history *h, const struct threads *threads, co
 	for (size_t i = 0; i < h->n_spans; i++) {
 		const struct span_of *x = &h->spans[i];
 
-		if (strcmp(x->name, name) || x->kind == SPAN_PROCESS || x->kind == SPAN_EXEC ||
+		if (!is_name(x->name, name) || x->kind == SPAN_PROCESS || x->kind == SPAN_EXEC ||
 		    !is_within(within, x->start_ns))
-			continue;
-		if (x->thread == HISTORY_NONE && x->kind != SPAN_UNIT && x->kind != SPAN_PHASE)
 			continue;
 		/* a unit's span is its start-up: what it runs goes on */
 		snprintf(text, sizeof text, x->kind == SPAN_UNIT ? "when %s %s had started" : "the end of %s %s",
 			 span_kind_name(x->kind), x->name);
 		thread = end_thread(h, threads, x);
 		return thread != HISTORY_NONE && put(ret, thread, x->end_ns, text);
+	}
+	return false;
+}
+
+/* By its arguments: as a timeline has it. */
+static bool find_process(const struct history *h, const struct threads *threads, const char *name,
+			 const struct span *within, struct milestone *ret)
+{
+	char text[160];
+
+	for (size_t i = 0; i < h->n_spans; i++) {
+		const struct span_of *x = &h->spans[i];
+		const struct thread *t = threads_at(threads, x->thread);
+
+		if (!t || x->kind != SPAN_PROCESS || strcmp(x->name, name) || !is_within(within, x->start_ns))
+			continue;
+		snprintf(text, sizeof text, "the start of %s, %d", name, t->pid);
+		return put(ret, x->thread, x->start_ns, text);
 	}
 	return false;
 }
@@ -301,15 +377,6 @@ bool milestone_find(const struct history *h, const struct names *names, const st
 		return find_login(threads, within, ret);
 	if (!strcmp(what, "poweroff"))
 		return find_shutdown(h, within, ret);
-	return find_span(h, threads, what, within, ret) || find_program(threads, what, within, ret);
-}
-
-bool milestone_at(const struct history *h, uint64_t ns, struct milestone *ret)
-{
-	const struct slice *found = NULL;
-
-	for (size_t i = 0; i < h->n_slices && h->slices[i].start_ns < ns; i++)
-		if (!h->slices[i].cpu)
-			found = &h->slices[i];
-	return ns <= h->end_ns && found && put(ret, found->thread, ns, "the time asked for");
+	return find_span(h, threads, what, within, ret) || find_program(threads, what, within, ret) ||
+	       find_process(h, threads, what, within, ret);
 }

@@ -45,6 +45,9 @@ static void keep(struct making *m, struct open_slice *o, uint64_t end_ns)
 	struct history *h = m->history;
 
 	if (o->slice.thread != HISTORY_NONE && (end_ns > o->slice.start_ns || o->slice.insns)) {
+		/* what a slice begins with may be known some microseconds later than by the vCPU's count */
+		if (o->slice.start_ns > end_ns)
+			o->slice.start_ns = end_ns;
 		o->slice.end_ns = end_ns;
 		choose_hot(o);
 		h->slices = array_grow(h->slices, h->n_slices, &m->slices_cap, sizeof *h->slices);
@@ -109,9 +112,8 @@ void slices_gap(struct making *m, const struct stacks *s, unsigned cpu, uint32_t
 	};
 }
 
-void slices_spend(struct making *m, const struct stack *stack, const struct spent *spent)
+static void spend(struct running *r, const struct stack *stack, const struct spent *spent)
 {
-	struct running *r = &m->running[stack->cpu < 0 ? 0 : stack->cpu];
 	struct open_slice *o = r->depth ? &r->interrupt : &r->plain;
 
 	o->slice.insns += spent->insns;
@@ -119,6 +121,49 @@ void slices_spend(struct making *m, const struct stack *stack, const struct spen
 	/* only in a damaged trace does time go back */
 	if (stack->depth && spent->ns && spent->ns <= INT64_MAX)
 		add_spent(o, stack->frames[stack->depth - 1].function, spent->ns);
+}
+
+static void go_to_change(struct running *r, size_t number)
+{
+	r->next_change = number;
+	r->change_insns = number < r->n_changes ? r->changes[number].insns : UINT64_MAX;
+}
+
+/* The slice ends with the part of what is spent that comes before the change. */
+static void cut_at_change(struct making *m, struct running *r, const struct stacks *s, const struct stack *stack,
+			  const struct change *change, struct spent *rest)
+{
+	struct slice *slice = &r->plain.slice;
+	uint64_t before_ns = s->ns - rest->ns - rest->halted_ns, ns = change->ns - before_ns;
+	struct spent before = { .insns = rest->insns - (s->insns - change->insns) };
+
+	if (ns && change->ns > before_ns)
+		before.ns = ns < rest->ns ? ns : rest->ns;
+	rest->insns -= before.insns;
+	rest->ns -= before.ns;
+	spend(r, stack, &before);
+	ns = change->ns > slice->start_ns ? change->ns : slice->start_ns;
+	keep(m, &r->plain, ns);
+	*slice = (struct slice){
+		.thread = slice->thread, .cpu = slice->cpu, .span = slice->span, .away = HISTORY_NONE,
+		.handler = HISTORY_NONE, .start_ns = ns,
+	};
+}
+
+void slices_spend(struct making *m, const struct stacks *s, const struct stack *stack, const struct spent *spent)
+{
+	struct running *r = &m->running[stack->cpu < 0 ? 0 : stack->cpu];
+	struct spent rest = *spent;
+
+	while (__builtin_expect(s->insns >= r->change_insns, 0)) {
+		const struct change *change = &r->changes[r->next_change];
+
+		/* what came in a gap, or is not of the thread that is known to run, cuts nothing */
+		if (s->insns - change->insns <= rest.insns && !r->depth && r->plain.slice.thread == change->thread)
+			cut_at_change(m, r, s, stack, change, &rest);
+		go_to_change(r, r->next_change + 1);
+	}
+	spend(r, stack, &rest);
 }
 
 void slices_enter(struct making *m, const struct stacks *s, const struct stack *stack, const struct frame *frame)
@@ -181,7 +226,34 @@ static struct open_slice open_slice(uint32_t thread, unsigned cpu, size_t functi
 	};
 }
 
-void slices_begin(struct making *m, size_t functions)
+static bool is_change(const struct task_record *r)
+{
+	return r->change == TASK_NAME || r->change == TASK_EXEC || r->change == TASK_EXIT;
+}
+
+/* Records are in the order of each vCPU's count, but in a damaged trace. */
+static void find_changes(struct running *running, unsigned n_cpus, const struct threads *threads)
+{
+	size_t *caps = xcalloc(n_cpus, sizeof *caps);
+
+	for (size_t i = 0; i < threads->n_records; i++) {
+		const struct task_record *record = &threads->records[i];
+		struct running *r = record->cpu < n_cpus ? &running[record->cpu] : NULL;
+
+		if (!r || !is_change(record) ||
+		    (r->n_changes && r->changes[r->n_changes - 1].insns > record->insns))
+			continue;
+		r->changes = array_grow(r->changes, r->n_changes, &caps[record->cpu], sizeof *r->changes);
+		r->changes[r->n_changes++] = (struct change){
+			.ns = record->ns, .insns = record->insns, .thread = threads->thread_of_record[i],
+		};
+	}
+	free(caps);
+	for (unsigned i = 0; i < n_cpus; i++)
+		go_to_change(&running[i], 0);
+}
+
+void slices_begin(struct making *m, const struct threads *threads, size_t functions)
 {
 	m->running = xcalloc(m->n_cpus, sizeof *m->running);
 	for (unsigned i = 0; i < m->n_cpus; i++) {
@@ -191,6 +263,7 @@ void slices_begin(struct making *m, size_t functions)
 			.plain = open_slice(boot, i, functions), .interrupt = open_slice(boot, i, functions),
 		};
 	}
+	find_changes(m->running, m->n_cpus, threads);
 }
 
 void slices_end(struct making *m)
@@ -200,6 +273,7 @@ void slices_end(struct making *m)
 		free(m->running[i].plain.touched);
 		free(m->running[i].interrupt.spent);
 		free(m->running[i].interrupt.touched);
+		free(m->running[i].changes);
 	}
 	free(m->running);
 }

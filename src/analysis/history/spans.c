@@ -248,7 +248,7 @@ static bool tell_arguments(struct making *m, const struct stack *stack, const st
 /* What is only found by the function's fact, and has no span itself. */
 static bool tell_others(struct making *m, const struct stack *stack, const struct stacks *s, enum fact_kind kind)
 {
-	uint32_t thread = making_thread(s, stack);
+	uint32_t thread = stacks_number(s, stack);
 	const struct fact *f;
 
 	if (kind == FACT_ARGUMENTS)
@@ -261,7 +261,7 @@ static bool tell_others(struct making *m, const struct stack *stack, const struc
 void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame, uint8_t role)
 {
 	unsigned which = role - ROLE_SPANS;
-	uint32_t thread = making_thread(s, stack), number = (frame->data & ~FRAME_UNTOLD) - 1;
+	uint32_t thread = stacks_number(s, stack), number = (frame->data & ~FRAME_UNTOLD) - 1;
 	const struct fact *f;
 	bool told = true;
 
@@ -299,7 +299,7 @@ static bool is_called_by(const struct stacks *s, const struct stack *stack, cons
 
 void spans_enter(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame, uint8_t role)
 {
-	uint32_t thread = making_thread(s, stack), number = (uint32_t)m->history->n_spans;
+	uint32_t thread = stacks_number(s, stack), number = (uint32_t)m->history->n_spans;
 	unsigned which = role - ROLE_SPANS;
 	struct span_of span = {
 		.kind = span_functions[which].kind, .parent = m->open[thread].span, .thread = thread,
@@ -336,7 +336,7 @@ void spans_enter_callee(struct making *m, struct stacks *s, struct stack *stack,
 void spans_leave_callee(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame)
 {
 	const struct fact *f = facts_find(&m->history->facts, FACT_RESULT, (uint32_t)stack->cpu, s->insns);
-	uint32_t thread = making_thread(s, stack);
+	uint32_t thread = stacks_number(s, stack);
 
 	if (stack->depth != m->callee.depth)
 		return;
@@ -366,7 +366,7 @@ static bool tell_result(struct making *m, const struct stacks *s, const struct s
 
 void spans_tell_result(struct making *m, struct stacks *s, const struct stack *stack)
 {
-	struct open_thread *open = &m->open[making_thread(s, stack)];
+	struct open_thread *open = &m->open[stacks_number(s, stack)];
 
 	if (open->unresolved != HISTORY_NONE && tell_result(m, s, stack, &m->history->spans[open->unresolved]))
 		open->unresolved = HISTORY_NONE;
@@ -374,7 +374,7 @@ void spans_tell_result(struct making *m, struct stacks *s, const struct stack *s
 
 void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame, uint8_t role)
 {
-	uint32_t thread = making_thread(s, stack), number = (frame->data & ~FRAME_UNTOLD) - 1;
+	uint32_t thread = stacks_number(s, stack), number = (frame->data & ~FRAME_UNTOLD) - 1;
 	struct span_of *span;
 
 	if (number >= m->history->n_spans)

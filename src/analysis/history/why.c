@@ -5,8 +5,6 @@
 
 #include "base/alloc.h"
 
-enum { DEPTH_MAX = 200 /* of waits within waits */ };
-
 const char *link_kind_name(enum link_kind kind)
 {
 	static const char *const names[LINK_KINDS] = {
@@ -35,6 +33,7 @@ static void put_link(struct walking *w, enum link_kind kind, uint32_t thread, ui
 
 	if (end <= start)
 		return;
+	w->turns = 0;
 	why->links = array_grow(why->links, why->n_links, &w->cap, sizeof *why->links);
 	why->links[why->n_links++] = (struct link){
 		.kind = kind, .thread = thread, .start_ns = start, .end_ns = end, .slice = slice, .away = away,
@@ -76,20 +75,42 @@ static enum link_kind kind_of_sleep(const struct away *a)
 	}
 }
 
-static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to, uint32_t away, unsigned depth);
+/* To be walked before all that was put off up to now: what comes earlier in time is put off first. */
+static void put_off(struct walking *w, const struct stretch *stretch)
+{
+	if (stretch->to <= stretch->from)
+		return;
+	w->stretches = array_grow(w->stretches, w->n_stretches, &w->stretches_cap, sizeof *w->stretches);
+	w->stretches[w->n_stretches++] = *stretch;
+}
+
+static void put_off_thread(struct walking *w, uint32_t thread, uint64_t from, uint64_t to, uint32_t away)
+{
+	put_off(w, &(struct stretch){
+		.kind = LINK_RUN, .thread = thread, .from = from, .to = to, .away = away, .next = HISTORY_NONE,
+		.work = HISTORY_NONE,
+	});
+}
+
+/*
+ * May another thread be followed? In a damaged trace threads may hand over to each other in a circle, in no time: each
+ * had its turn then.
+ */
+static bool may_hand_over(struct walking *w)
+{
+	return w->turns++ <= w->h->n_threads;
+}
 
 /* The thread slept in that time, and was woken up, if it was, at its end. */
-static void walk_sleep(struct walking *w, const struct away *a, uint32_t number, uint64_t from, uint64_t to,
-		       unsigned depth)
+static void walk_sleep(struct walking *w, const struct away *a, uint32_t number, uint64_t from, uint64_t to)
 {
 	if (a->context == WAKE_TASK && a->waker != HISTORY_NONE && a->waker != a->thread && a->wake_ns == to &&
-	    depth < DEPTH_MAX) {
-		walk(w, a->waker, from, to, number, depth + 1);
-	} else if (a->timer.by != HISTORY_NONE && a->timer.ns > from && a->timer.ns < to && a->wake_ns == to &&
-		   depth < DEPTH_MAX) {
+	    may_hand_over(w)) {
+		put_off_thread(w, a->waker, from, to, number);
+	} else if (a->timer.by != HISTORY_NONE && a->timer.ns > from && a->timer.ns < to && a->wake_ns == to) {
 		/* before somebody set the timer, there was that one */
 		put_link(w, kind_of_sleep(a), a->thread, a->timer.ns, to, HISTORY_NONE, number);
-		walk(w, a->timer.by, from, a->timer.ns, number, depth + 1);
+		put_off_thread(w, a->timer.by, from, a->timer.ns, number);
 	} else {
 		put_link(w, kind_of_sleep(a), a->thread, from, to, HISTORY_NONE, number);
 	}
@@ -127,11 +148,11 @@ static uint32_t maker_of(const struct walking *w, uint32_t thread)
 	return maker == thread ? HISTORY_NONE : maker;
 }
 
-/* From where the thread first ran back to where it was made it was ready; before that, there was its maker. */
-static void walk_birth(struct walking *w, uint32_t thread, uint64_t from, uint64_t to, uint32_t away, unsigned depth)
+/* Before a thread was made, there was its maker. */
+static void walk_birth(struct walking *w, uint32_t thread, uint64_t from, uint64_t to, uint32_t away)
 {
 	uint64_t made = thread < w->threads->count ? w->threads->list[thread].start_ns : 0;
-	uint32_t first = history_slice(w->h, thread, to), maker = maker_of(w, thread);
+	uint32_t maker = maker_of(w, thread);
 
 	/* it is not known what it did before it was recorded */
 	if (made < w->begins_ns || was_there(w, thread)) {
@@ -139,16 +160,15 @@ static void walk_birth(struct walking *w, uint32_t thread, uint64_t from, uint64
 		return;
 	}
 	made = made < from ? from : made < to ? made : to;
-	put_ready(w, thread, first == HISTORY_NONE ? 0 : w->h->slices[first].cpu, made, to, away);
-	if (maker != HISTORY_NONE && depth < DEPTH_MAX)
-		walk(w, maker, from, made, away, depth + 1);
+	put_link(w, LINK_UNKNOWN, thread, made, to, HISTORY_NONE, away);
+	if (maker != HISTORY_NONE && may_hand_over(w))
+		put_off_thread(w, maker, from, made, away);
 	else
 		put_link(w, LINK_UNKNOWN, thread, from, made, HISTORY_NONE, away);
 }
 
 /* The absence behind a slice, up to `to`. */
-static void walk_away(struct walking *w, uint32_t number, unsigned cpu, uint64_t from, uint64_t to, uint32_t via,
-		      unsigned depth)
+static void walk_away(struct walking *w, uint32_t number, unsigned cpu, uint64_t from, uint64_t to, uint32_t via)
 {
 	const struct away *a = &w->h->aways[number];
 	uint64_t woken, end = a->end_ns < from ? from : a->end_ns;
@@ -162,7 +182,7 @@ static void walk_away(struct walking *w, uint32_t number, unsigned cpu, uint64_t
 		woken = from;
 	put_ready(w, a->thread, cpu, woken, to, via);
 	if (woken > from)
-		walk_sleep(w, a, number, from, woken, depth);
+		walk_sleep(w, a, number, from, woken);
 }
 
 /* The last absence of a list that begins before the moment; HISTORY_NONE: there is none. */
@@ -186,81 +206,95 @@ static uint32_t work_begun(const struct history *h, const struct slice *x)
 }
 
 /* A link up to when the work was queued, by an interrupt. */
-static void put_queued(struct walking *w, enum link_kind kind, uint32_t thread, uint64_t from, uint64_t to,
-		       uint32_t work)
+static void put_queued(struct walking *w, const struct stretch *stretch)
 {
-	put_link(w, kind, thread, from, to, HISTORY_NONE, HISTORY_NONE);
-	if (to > from)
-		w->why->links[w->why->n_links - 1].work = work;
+	put_link(w, stretch->kind, stretch->thread, stretch->from, stretch->to, HISTORY_NONE, HISTORY_NONE);
+	w->why->links[w->why->n_links - 1].work = stretch->work;
 }
 
 /*
  * Before a worker begins the work there was, in [from, to), what it did since that was queued; before that, who queued
  * it, or set the timer that did: what the worker did for others is no part of it.
  */
-static void walk_queued(struct walking *w, uint32_t thread, uint32_t work, uint64_t from, uint64_t to, uint32_t away,
-			unsigned depth)
+static void walk_queued(struct walking *w, uint32_t thread, uint32_t work, uint64_t from, uint64_t to, uint32_t away)
 {
 	const struct work_queued *q = &w->h->queued[w->h->spans[work].queued];
-	uint64_t queued = q->ns > from ? q->ns : from, set;
+	struct stretch wait = { .kind = LINK_DEVICE, .thread = thread, .from = from, .work = work };
 
-	walk(w, thread, queued, to, away, depth + 1);
+	wait.to = q->ns > from ? q->ns : from;
 	if (q->by != HISTORY_NONE) {
-		walk(w, q->by, from, queued, away, depth + 1);
-	} else if (q->timer.function == HISTORY_NONE) {
-		put_queued(w, LINK_DEVICE, thread, from, queued, work);
+		put_off_thread(w, q->by, from, wait.to, away);
 	} else {
-		set = q->timer.by == HISTORY_NONE || q->timer.ns < from ? from
-		      : q->timer.ns < queued                            ? q->timer.ns
-									: queued;
-		put_queued(w, LINK_TIMER, thread, set, queued, work);
-		if (set > from)
-			walk(w, q->timer.by, from, set, away, depth + 1);
+		if (q->timer.function != HISTORY_NONE) {
+			wait.kind = LINK_TIMER;
+			if (q->timer.by != HISTORY_NONE && q->timer.ns > from)
+				wait.from = q->timer.ns < wait.to ? q->timer.ns : wait.to;
+		}
+		put_off_thread(w, q->timer.by, from, wait.from, away);
+		put_off(w, &wait);
 	}
+	put_off_thread(w, thread, wait.to, to, away);
 }
 
-/* Tile [from, to) with what the thread did, or waited for. */
-static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to, uint32_t away, unsigned depth)
+/* It was off the CPU, or is not known to have been on it, where the stretch ends. */
+static void walk_off(struct walking *w, struct stretch x, uint32_t number)
 {
 	const struct history *h = w->h;
-	uint32_t before = HISTORY_NONE; /* the slice that comes next in time */
+	const struct slice *slice = number == HISTORY_NONE ? NULL : &h->slices[number];
+	uint32_t off = away_before(w, slice ? w->away_at[number] : w->found[x.thread], x.to);
+	uint64_t to = x.to, start = off != HISTORY_NONE ? h->aways[off].start_ns : 0;
+	unsigned cpu = x.next != HISTORY_NONE ? h->slices[x.next].cpu : slice ? slice->cpu : 0;
 
-	while (to > from) {
-		uint32_t number = history_slice(h, thread, to - 1);
-		const struct slice *x = number == HISTORY_NONE ? NULL : &h->slices[number];
-		uint32_t work;
-		uint64_t start;
+	if (!slice && off == HISTORY_NONE) {
+		walk_birth(w, x.thread, x.from, to, x.away);
+		return;
+	}
+	if (slice && start < slice->end_ns)
+		start = slice->end_ns;
+	if (start < x.from)
+		start = x.from;
+	x.to = start;
+	put_off(w, &x);
+	if (off != HISTORY_NONE)
+		walk_away(w, off, cpu, start, to, x.away);
+	else
+		put_link(w, LINK_UNKNOWN, x.thread, start, to, HISTORY_NONE, x.away);
+}
 
-		if (!x && w->found[thread] == HISTORY_NONE) {
-			walk_birth(w, thread, from, to, away, depth);
-			return;
-		}
-		if (!x || x->end_ns < to) {
-			uint32_t off = away_before(w, x ? w->away_at[number] : w->found[thread], to);
+/* It was on the CPU where the stretch ends. */
+static void walk_slice(struct walking *w, struct stretch x, uint32_t number)
+{
+	const struct slice *slice = &w->h->slices[number];
+	bool halted = slice->halted_ns > (slice->end_ns - slice->start_ns) / 2, begins = slice->start_ns > x.from;
+	uint64_t start = begins ? slice->start_ns : x.from;
+	uint32_t work = begins ? work_begun(w->h, slice) : HISTORY_NONE;
 
-			start = off != HISTORY_NONE ? h->aways[off].start_ns : 0;
-			if (x && start < x->end_ns)
-				start = x->end_ns;
-			if (start < from)
-				start = from;
-			if (off != HISTORY_NONE)
-				walk_away(w, off, before != HISTORY_NONE ? h->slices[before].cpu : x ? x->cpu : 0,
-					  start, to, away, depth);
-			else
-				put_link(w, LINK_UNKNOWN, thread, start, to, HISTORY_NONE, away);
-			to = start;
+	put_link(w, halted ? LINK_HALT : LINK_RUN, x.thread, start, x.to, number, x.away);
+	if (work != HISTORY_NONE) {
+		walk_queued(w, x.thread, work, x.from, start, x.away);
+		return;
+	}
+	x.to = start;
+	x.next = number;
+	put_off(w, &x);
+}
+
+/* Tile the stretches that were put off with what their threads did, or waited for. */
+static void walk(struct walking *w)
+{
+	while (w->n_stretches) {
+		struct stretch x = w->stretches[--w->n_stretches];
+		uint32_t number;
+
+		if (x.work != HISTORY_NONE) {
+			put_queued(w, &x);
 			continue;
 		}
-		start = x->start_ns > from ? x->start_ns : from;
-		put_link(w, x->halted_ns > (x->end_ns - x->start_ns) / 2 ? LINK_HALT : LINK_RUN, thread, start, to,
-			 number, away);
-		work = start == x->start_ns && start > from && depth < DEPTH_MAX ? work_begun(h, x) : HISTORY_NONE;
-		if (work != HISTORY_NONE) {
-			walk_queued(w, thread, work, from, start, away, depth);
-			return;
-		}
-		to = start;
-		before = number;
+		number = history_slice(w->h, x.thread, x.to - 1);
+		if (number == HISTORY_NONE || w->h->slices[number].end_ns < x.to)
+			walk_off(w, x, number);
+		else
+			walk_slice(w, x, number);
 	}
 }
 
@@ -289,7 +323,7 @@ static void prepare(struct walking *w)
 		list = last == HISTORY_NONE ? &w->found[a->thread] : &w->away_at[last];
 		w->earlier[i] = *list;
 		*list = (uint32_t)i;
-		if (!w->idle_ns && a->start_ns >= w->why->from_ns)
+		if (!w->idle_ns && a->context != WAKE_FORK && a->start_ns >= w->why->from_ns)
 			w->idle_ns = a->start_ns;
 	}
 }
@@ -311,9 +345,11 @@ void why_make(const struct history *h, const struct names *names, const struct t
 
 	*ret = (struct why){ .from_ns = from_ns, .to_ns = to->ns, .memory = xcalloc(1, sizeof *ret->memory) };
 	prepare(&w);
-	walk(&w, to->thread, from_ns, to->ns, HISTORY_NONE, 0);
+	put_off_thread(&w, to->thread, from_ns, to->ns, HISTORY_NONE);
+	walk(&w);
 	turn(ret);
 	why_make_causes(&w, names);
+	free(w.stretches);
 	free(w.away_at);
 	free(w.earlier);
 	free(w.found);

@@ -83,8 +83,11 @@ bool milestone_default(const struct history *h, const struct names *names, const
 bool milestone_find(const struct history *h, const struct names *names, const struct threads *threads, const char *what,
 		    const struct span *within, struct milestone *ret);
 
-/* A time, and who ran then on the first vCPU. False: the trace ends before. */
-bool milestone_at(const struct history *h, uint64_t ns, struct milestone *ret);
+/*
+ * A time, and whose deed it is that the trace tells of then, as that of a new program; else who ran then, on the first
+ * vCPU that had something to do. False: the trace ends before, or nothing had run by then.
+ */
+bool milestone_at(const struct history *h, const struct threads *threads, uint64_t ns, struct milestone *ret);
 
 /* Call why_deinit(). */
 void why_make(const struct history *h, const struct names *names, const struct threads *threads, uint64_t from_ns,

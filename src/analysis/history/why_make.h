@@ -10,12 +10,25 @@ struct why_memory {
 	size_t count, cap;
 };
 
+/* Time that is to be tiled yet. */
+struct stretch {
+	enum link_kind kind;    /* with `work`: of the link that it is */
+	uint32_t thread;        /* whose it is */
+	uint64_t from, to;
+	uint32_t away;          /* the absence that led to the thread; HISTORY_NONE */
+	uint32_t next;          /* the thread's slice that comes next in time; HISTORY_NONE */
+	uint32_t work;          /* it is one link, up to when this work was queued by an interrupt; HISTORY_NONE */
+};
+
 /* A chain under way. Links come last first. */
 struct walking {
 	const struct history *h;
 	const struct threads *threads;
 	struct why *why;
 	size_t cap;
+	struct stretch *stretches; /* what is put off; the last is walked next */
+	size_t n_stretches, stretches_cap;
+	size_t turns;           /* threads were followed so often since the last link */
 	uint64_t begins_ns;     /* when the first slice did */
 	/* of each thread: the last absence that it was found in, which no slice comes before; HISTORY_NONE */
 	uint32_t *found;

@@ -501,7 +501,8 @@ static void find_wakeups(struct latency_run *run, const struct history *h)
 		const struct away *a = &h->aways[i];
 		const struct slice *slice;
 
-		if (a->wake_ns <= a->start_ns || a->wake_ns > a->end_ns || a->wake_ns == UINT64_MAX)
+		if ((a->wake_ns <= a->start_ns && a->context != WAKE_FORK) || a->wake_ns > a->end_ns ||
+		    a->wake_ns == UINT64_MAX)
 			continue;
 		if (a->end_ns == UINT64_MAX) {
 			keep(run, &(struct latency){ .kind = LATENCY_WAKEUP,

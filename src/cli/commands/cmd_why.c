@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/calls/entry.h"
+#include "analysis/calls/moments.h"
 #include "analysis/history/history_file.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
@@ -218,6 +219,38 @@ static int find_entry(struct trace_arg *t, const char *what, const struct span *
 	return found > 0 ? 0 : -1;
 }
 
+struct entered {
+	uint64_t ns;
+	long stack;              /* its number; -1: none */
+};
+
+static void find_entered(void *state, size_t moment, struct stacks *stacks)
+{
+	struct entered *entered = state;
+
+	(void)moment;
+	for (size_t i = 0; i < stacks->count && entered->stack < 0; i++) {
+		const struct stack *x = &stacks->list[i];
+
+		if (x->cpu >= 0 && x->depth && x->frames[x->depth - 1].entry_ns == entered->ns)
+			entered->stack = stacks_number(stacks, x);
+	}
+}
+
+/* If a vCPU enters a function at that very time, it is its thread's moment. */
+static int find_caller(struct trace_arg *t, uint64_t ns, struct milestone *ret, struct error *err)
+{
+	struct entered entered = { .ns = ns, .stack = -1 };
+	const uint64_t behind = ns + 1;
+
+	trace_arg_index(t);
+	if (moments_analyse(&t->session, &behind, 1, find_entered, &entered, err) < 0)
+		return -1;
+	if (entered.stack >= 0)
+		ret->thread = (uint32_t)entered.stack;
+	return 0;
+}
+
 /* What other commands take for --from and --to, and is no milestone: exec:NAME, kernel:FUNCTION, FUNCTION#2, end … */
 static bool is_condition(const char *what)
 {
@@ -226,16 +259,16 @@ static bool is_condition(const char *what)
 	return !strcmp(what, "end") || !strcmp(what, "trigger") || strpbrk(what, ":#");
 }
 
-/* Whoever ran then; of where it begins, only the time counts. */
-static int find_time(const struct history *h, const char *option, const char *what, const struct span *boot,
-		     uint64_t ns, struct milestone *ret, struct error *err)
+/* Whoever did that, or ran then; of where it begins, only the time counts. */
+static int find_time(const struct trace_arg *t, const struct history *h, const char *option, const char *what,
+		     const struct span *boot, uint64_t ns, struct milestone *ret, struct error *err)
 {
 	if (ns < boot->from_ns || ns > boot->to_ns)
 		return error_set(err, "--%s %s: not in that boot", option, what);
 	if (ns > h->end_ns)
 		return error_set(err, "--%s %s: the trace ends at %.6f s", option, what, (double)h->end_ns / 1e9);
 	*ret = (struct milestone){ .ns = ns };
-	if (strcmp(option, "from") && !milestone_at(h, ns, ret))
+	if (strcmp(option, "from") && !milestone_at(h, &t->threads, ns, ret))
 		return error_set(err, "--%s %s: nothing that is recorded had run by then", option, what);
 	return 0;
 }
@@ -249,12 +282,12 @@ static int find_moment(const struct args *args, struct trace_arg *t, const struc
 	uint64_t ns;
 
 	if (arg_time(args, option, &ns, &ignored) == 0)
-		return find_time(h, option, what, boot, ns, ret, err);
+		return find_time(t, h, option, what, boot, ns, ret, err);
 	if (milestone_find(h, &t->names, &t->threads, what, boot, ret))
 		return 0;
 	if (is_condition(what)) {
 		if (moment_find(t, boot, option, what, &ns, err) < 0 ||
-		    find_time(h, option, what, boot, ns, ret, err) < 0)
+		    find_time(t, h, option, what, boot, ns, ret, err) < 0 || find_caller(t, ns, ret, err) < 0)
 			return -1;
 		snprintf(ret->name, sizeof ret->name, "%s", what);
 		return 0;
@@ -288,7 +321,10 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 	if (!history_tells_wakes(h, &t->reader->meta))
 		return trace_no_wakes(t, err), EXIT_FAILED;
 	if (arg(args, "stop")) {
-		if (find_time(h, "stop", arg(args, "stop"), &boot, intervals->list[0].stop_ns, &until, err) < 0)
+		uint64_t ns = intervals->list[0].stop_ns;
+
+		if (find_time(t, h, "stop", arg(args, "stop"), &boot, ns, &until, err) < 0 ||
+		    find_caller(t, ns, &until, err) < 0)
 			return EXIT_FAILED;
 	} else if (up_to) {
 		if (find_moment(args, t, h, up_to, &boot, &until, err) < 0)
