@@ -119,7 +119,7 @@ def test_empty_answers():
     end = answer("info", "--json", trace())["duration_ns"]
     last = poweroff()
     before = last["start_ns"] // 10 ** 6 - 20
-    life = rf"it ran from {last['start_ns'] // 1000 / 1e6:.6f} s to \d+\.\d{{6}} s"
+    life = rf"it was there from {last['start_ns'] // 1000 / 1e6:.6f} s to \d+\.\d{{6}} s"
     span = ["--from", f"{before}ms", "--to", f"{before + 10}ms"]
     told = rf" between {before / 1000:.9g} s and {(before + 10) / 1000:.9g} s"
     titles = empty(rf"no system calls of PID {last['pid']}{told}: {life}", "syscalls", "-p", last["pid"], *span)
@@ -135,11 +135,11 @@ def test_empty_streams():
     """The same of what comes line by line."""
     last = poweroff()
     span = ["--from", f"{last['start_ns'] - 10 ** 7}ns", "--to", f"{last['start_ns'] - 5 * 10 ** 6}ns"]
-    titles = empty(rf"no calls of PID {last['pid']} between .* s and .* s: it ran from .*", "calls", "-p", last["pid"], *span)
+    titles = empty(rf"no calls of PID {last['pid']} between .* s and .* s: it was there from .*", "calls", "-p", last["pid"], *span)
     assert titles.count("\n") == 1 and "FUNCTION" in titles, titles
     assert json.loads(empty(r"no calls of .*", "calls", "--json", "-F", "vfs_read", "-p", last["pid"], *span)) == {"calls": []}
     assert empty(r"no events of kind syscall before 0.000001 s", "dump", "-k", "syscall", "--to", "1us") == ""
-    assert empty(rf"no stacks of PID {last['pid']} at 1 s: it ran from .*", "stack", "--at", "1s", "-p", last["pid"]) == ""
+    assert empty(rf"no stacks of PID {last['pid']} at 1 s: it was there from .*", "stack", "--at", "1s", "-p", last["pid"]) == ""
     assert json.loads(empty(r"no stacks of .*", "stack", "--json", "--at", "1s", "-p", last["pid"])) == {"stacks": []}
 
 

@@ -203,8 +203,8 @@ void threads_deinit(struct threads *t)
 	*t = (struct threads){ 0 };
 }
 
-/* Number of the last record of a task_struct up to that time; -1: there is none. */
-static long last_record(const struct threads *t, uint64_t task, uint64_t ns)
+/* How many of records_by_task are of a task_struct up to that time, or come before those. */
+static size_t records_up_to(const struct threads *t, uint64_t task, uint64_t ns)
 {
 	size_t low = 0, high = t->n_records;
 
@@ -217,10 +217,18 @@ static long last_record(const struct threads *t, uint64_t task, uint64_t ns)
 		else
 			high = mid;
 	}
-	if (!low || t->records[t->records_by_task[low - 1]].task != task ||
-	    t->records[t->records_by_task[low - 1]].ns < t->boots->list[boots_at(t->boots, ns)].start_ns)
+	return low;
+}
+
+/* Number of the last record of a task_struct up to that time; -1: there is none. */
+static long last_record(const struct threads *t, uint64_t task, uint64_t ns)
+{
+	size_t n = records_up_to(t, task, ns);
+
+	if (!n || t->records[t->records_by_task[n - 1]].task != task ||
+	    t->records[t->records_by_task[n - 1]].ns < t->boots->list[boots_at(t->boots, ns)].start_ns)
 		return -1;
-	return t->records_by_task[low - 1];
+	return t->records_by_task[n - 1];
 }
 
 const struct task_record *threads_record(const struct threads *t, uint64_t task, uint64_t ns)
@@ -250,8 +258,13 @@ const char *threads_comm(const struct threads *t, const struct thread *thread, u
 
 bool threads_has_name(const struct threads *t, const struct thread *thread, const char *pattern)
 {
-	for (uint32_t i = 0; i < thread->n_programs; i++)
-		if (!fnmatch(pattern, t->programs[thread->first_program + i].comm, 0))
+	size_t i = records_up_to(t, thread->task, thread->start_ns), number = (size_t)(thread - t->list);
+
+	/* several may be of the time at which it was first told of */
+	while (i && t->thread_of_record[t->records_by_task[i - 1]] == number)
+		i--;
+	for (; i < t->n_records && t->thread_of_record[t->records_by_task[i]] == number; i++)
+		if (!fnmatch(pattern, t->records[t->records_by_task[i]].comm, 0))
 			return true;
 	return false;
 }

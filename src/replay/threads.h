@@ -55,6 +55,12 @@ struct threads {
 
 enum { THREAD_NONE = -1 };
 
+/* When a call began, as far as it is the thread's: a new process has its parent's calls from before it. */
+static inline uint64_t thread_time(const struct thread *t, uint64_t entry_ns)
+{
+	return entry_ns > t->start_ns ? entry_ns : t->start_ns;
+}
+
 void threads_init(struct threads *t, const struct reader *r);
 void threads_deinit(struct threads *t);
 
@@ -79,7 +85,7 @@ static inline bool threads_is_chosen(const struct threads *t, long number)
 /* The thread's name at that time; of NULL, which is what ran before there were threads: [boot]. */
 const char *threads_comm(const struct threads *t, const struct thread *thread, uint64_t ns);
 
-/* Does the shell's pattern fit a name that the thread had when one of its programs ended, or has? */
+/* Does the shell's pattern fit a name that the thread had at any time? */
 bool threads_has_name(const struct threads *t, const struct thread *thread, const char *pattern);
 
 /* Number of the program that a thread ran at that time. */

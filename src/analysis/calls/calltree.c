@@ -14,10 +14,11 @@ static uint32_t inlined_node(struct call_tree *t, const struct stacks *s, const 
 {
 	uint64_t place = frame_call_place(f->kind, f->from), key, *known;
 	const struct inline_chain *chain;
+	const struct thread *thread = threads_at(s->threads, stack->thread);
 	struct space_view view = { 0 };
 
-	if (!addr_is_kernel(place) && stack->thread != THREAD_NONE)
-		spaces_view(&s->names->spaces, s->threads->list[stack->thread].task, f->entry_ns, &view);
+	if (!addr_is_kernel(place) && thread)
+		spaces_view(&s->names->spaces, thread->task, thread_time(thread, f->entry_ns), &view);
 	key = inlines_key(t->inlines, place, f->entry_ns, view.version);
 	known = map_put(&t->chains, key, 0);
 	if (!*known)

@@ -92,7 +92,7 @@ int no_such_thread(const struct threads *threads, const char *pid, struct error 
 			 pid, last);
 }
 
-/* A process is asked for by its number, or by the name of one of its threads. */
+/* A process is asked for by its number, or by the name of its first thread; another thread's is only that one's. */
 int trace_has_pid(const struct args *args, struct trace_arg *t, struct error *err)
 {
 	const char *pid = arg_if_any(args, "pid");
@@ -112,7 +112,7 @@ int trace_has_pid(const struct args *args, struct trace_arg *t, struct error *er
 		const struct thread *thread = &threads->list[i];
 
 		t->asked_threads[i] = thread_is_asked(threads, thread, pid);
-		if (t->asked_threads[i] && !is_number(pid))
+		if (t->asked_threads[i] && !is_number(pid) && thread->pid == thread->tgid)
 			*map_put(&processes, (uint64_t)(int64_t)thread->tgid, 0) = 1;
 	}
 	for (size_t i = 0; i < threads->count; i++) {

@@ -53,8 +53,10 @@ static size_t lines_of(const struct printer *p, const struct thread *t, enum fra
 
 	if (!p->sources->count || !frame_call_place(kind, from))
 		return 0;
-	if (t)
+	if (t) {
+		ns = thread_time(t, ns);
 		spaces_view(&p->names->spaces, t->task, ns, &view);
+	}
 	return source_lines_at(p->sources, p->names, frame_call_place(kind, from), ns, view.version, ret);
 }
 
@@ -370,13 +372,15 @@ static void put_step_name(struct printer *p, const struct flow_step *f)
 {
 	struct space_view view;
 	struct buf name = { 0 };
+	uint64_t ns;
 
 	if (!f->thread || !names_is_group(p->names, f->function) || f->function >= p->names->groups) {
 		terminal_escape(&p->line, names_function(p->names, f->function));
 		return;
 	}
-	spaces_view(&p->names->spaces, f->thread->task, f->entry_ns, &view);
-	names_address(p->names, f->addr, f->entry_ns, view.version, &name);
+	ns = thread_time(f->thread, f->entry_ns);
+	spaces_view(&p->names->spaces, f->thread->task, ns, &view);
+	names_address(p->names, f->addr, ns, view.version, &name);
 	buf_put_u8(&name, 0);
 	terminal_escape(&p->line, (char *)name.data);
 	buf_free(&name);

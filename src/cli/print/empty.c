@@ -92,9 +92,10 @@ static void put_recorded(struct buf *out, const struct args *args, const struct 
 }
 
 /* Append when the process that was asked for lived. */
-static void put_life(struct buf *out, const struct trace_arg *t)
+static void put_life(struct buf *out, const struct args *args, const struct trace_arg *t)
 {
-	uint64_t start = UINT64_MAX, end = 0;
+	uint64_t start = UINT64_MAX, end = 0, at;
+	struct error ignored;
 
 	if (!t->asked_processes)
 		return;
@@ -116,11 +117,13 @@ static void put_life(struct buf *out, const struct trace_arg *t)
 		buf_printf(out, " s");
 		return;
 	}
-	buf_printf(out, ": it ran from ");
+	buf_printf(out, ": it was there from ");
 	put_moment(out, start);
 	buf_printf(out, " s to ");
 	put_moment(out, end == UINT64_MAX ? trace_end_ns(t) : end);
 	buf_printf(out, " s");
+	if (command_has(args->command, "at") && arg_time(args, "at", &at, &ignored) == 0 && at >= start && at < end)
+		buf_printf(out, ", and has no stack before it first runs");
 }
 
 /* It was called, and is part of whoever did. */
@@ -147,7 +150,7 @@ void empty_say(const struct args *args, const struct trace_arg *t, const char *w
 	buf_printf(&line, "no %s", what);
 	put_choice(&line, args);
 	put_times(&line, args);
-	put_life(&line, t);
+	put_life(&line, args, t);
 	put_recorded(&line, args, t);
 	put_folded(&line, args, t);
 	buf_put_u8(&line, 0);

@@ -15,33 +15,47 @@ const struct thread *frames_thread(const struct threads *threads, const struct s
 	return stack->thread == THREAD_NONE ? &before_threads : &threads->list[stack->thread];
 }
 
-/*
- * Where control is in a frame: the address that its callee will return to. For the innermost frame: where control went
- * last. 0: it has left for a tail call.
- */
-static uint64_t place_in(const struct stack *stack, size_t i)
+/* Where control is in a frame. */
+struct frame_place {
+	uint64_t addr;      /* its callee will return there; of the innermost frame, where control went last. 0: none */
+	uint64_t ns;        /* since when: names are those of that time */
+	uint32_t version;   /* of the address space then: a new program has another */
+};
+
+/* In frame `i`, at that time. One that has left for a tail call is nowhere. `view` is the caller's, for all frames. */
+static struct frame_place place_in(const struct stacks *s, const struct stack *stack, size_t i, uint64_t ns,
+			     struct space_view *view)
 {
-	if (i + 1 == stack->depth)
-		return stack->place;
-	return stack->frames[i + 1].kind == FRAME_TAIL ? 0 : stack->frames[i + 1].from;
+	const struct thread *t = threads_at(s->threads, stack->thread);
+	const struct frame *callee = i + 1 < stack->depth ? &stack->frames[i + 1] : NULL;
+	struct frame_place place = {
+		.addr = callee ? callee->from : stack->place, .ns = callee ? callee->entry_ns : ns,
+	};
+
+	if (callee && callee->kind == FRAME_TAIL)
+		place.addr = 0;
+	if (t)
+		place.ns = thread_time(t, place.ns);
+	place.version = spaces_at(&s->names->spaces, view, t ? t->task : 0, place.ns);
+	return place;
 }
 
-static void put_place(const struct names *names, const struct stack *stack, size_t i, uint64_t ns, uint32_t version,
+static void put_place(const struct names *names, const struct stack *stack, size_t i, const struct frame_place *place,
 		      struct buf *out)
 {
 	const struct frame *f = &stack->frames[i];
-	uint64_t place = place_in(stack, i);
 	struct buf name = { 0 };
 
 	/* in a thunk, which is its caller's */
-	if (!place || names_is_thunk(names, names_place(names, place, ns, version).function))
+	if (!place->addr ||
+	    names_is_thunk(names, names_place(names, place->addr, place->ns, place->version).function))
 		buf_printf(&name, "%s", names_function(names, f->function));
 	else if (f->function >= names->groups)
-		buf_printf(&name, "0x%" PRIx64 " %s", place, names_function(names, f->function));
+		buf_printf(&name, "0x%" PRIx64 " %s", place->addr, names_function(names, f->function));
 	else if (i + 1 < stack->depth && stack->frames[i + 1].kind == FRAME_CALL)
-		names_return_address(names, place, ns, version, &name);
+		names_return_address(names, place->addr, place->ns, place->version, &name);
 	else
-		names_address(names, place, ns, version, &name);
+		names_address(names, place->addr, place->ns, place->version, &name);
 	buf_put_u8(&name, 0);
 	terminal_escape(out, (char *)name.data);
 	buf_free(&name);
@@ -49,13 +63,13 @@ static void put_place(const struct names *names, const struct stack *stack, size
 
 /* The source lines of frame `i`. Those of functions that were inlined there come first. */
 static size_t lines_of(const struct source_lines *sources, const struct stacks *s, const struct stack *stack, size_t i,
-		       uint64_t ns, uint32_t version, struct source_line *ret)
+		       const struct frame_place *place, struct source_line *ret)
 {
-	uint64_t place = place_in(stack, i);
+	uint64_t addr = place->addr;
 
 	if (i + 1 < stack->depth)
-		place = frame_call_place(stack->frames[i + 1].kind, place);
-	return source_lines_at(sources, s->names, place, ns, version, ret);
+		addr = frame_call_place(stack->frames[i + 1].kind, addr);
+	return source_lines_at(sources, s->names, addr, place->ns, place->version, ret);
 }
 
 static void put_inlined(struct buf *out, const struct source_line *lines, size_t n)
@@ -67,15 +81,6 @@ static void put_inlined(struct buf *out, const struct source_line *lines, size_t
 		debug_put(out, &lines[k]);
 		buf_put_u8(out, '\n');
 	}
-}
-
-static uint32_t version_of(const struct stacks *s, const struct stack *stack, uint64_t ns)
-{
-	uint64_t task = stack->thread == THREAD_NONE ? 0 : s->threads->list[stack->thread].task;
-	struct space_view view;
-
-	spaces_view(&s->names->spaces, task, ns, &view);
-	return view.version;
 }
 
 /* What the frame's call was given; NULL: not recorded, or nobody asks. */
@@ -91,15 +96,16 @@ void frames_put(struct buf *out, const struct stacks *s, const struct frame_sour
 		uint64_t ns)
 {
 	struct source_line lines[SOURCE_LINES_MAX];
-	uint32_t version = version_of(s, stack, ns);
+	struct space_view view = { 0 };
 
 	for (size_t i = stack->depth; i-- > 0;) {
 		const struct frame *f = &stack->frames[i];
-		size_t n = lines_of(of->lines, s, stack, i, ns, version, lines);
+		struct frame_place place = place_in(s, stack, i, ns, &view);
+		size_t n = lines_of(of->lines, s, stack, i, &place, lines);
 
 		put_inlined(out, lines, n);
 		buf_printf(out, "    ");
-		put_place(s->names, stack, i, ns, version, out);
+		put_place(s->names, stack, i, &place, out);
 		values_put_args(out, of->values, args_of(of, s, stack, f, ns));
 		if (f->kind != FRAME_CALL && f->kind != FRAME_BASE)
 			buf_printf(out, " <%s>", frame_kind_name(f->kind));
@@ -122,15 +128,15 @@ static void put_inlined_json(struct json *j, const struct source_line *lines, si
 }
 
 static void put_frame_json(struct json *j, const struct stacks *s, const struct frame_sources *of,
-			   const struct stack *stack, size_t i, uint64_t ns, const struct source_line *line)
+			   const struct stack *stack, const struct frame *f, uint64_t address, uint64_t ns,
+			   const struct source_line *line)
 {
-	const struct frame *f = &stack->frames[i];
 
 	json_object(j, NULL);
 	json_text(j, "function", names_function(s->names, f->function));
 	json_text(j, "kind", frame_kind_name(f->kind));
-	if (place_in(stack, i))
-		json_address(j, "address", place_in(stack, i));
+	if (address)
+		json_address(j, "address", address);
 	else
 		json_null(j, "address");
 	json_number(j, "start_ns", f->entry_ns);
@@ -145,28 +151,32 @@ void frames_put_json(struct json *j, const struct stacks *s, const struct frame_
 		     uint64_t ns)
 {
 	struct source_line lines[SOURCE_LINES_MAX];
+	struct space_view view = { 0 };
 
 	json_array(j, "frames");
 	for (size_t i = stack ? stack->depth : 0; i-- > 0;) {
-		size_t n = lines_of(of->lines, s, stack, i, ns, version_of(s, stack, ns), lines);
+		struct frame_place place = place_in(s, stack, i, ns, &view);
+		size_t n = lines_of(of->lines, s, stack, i, &place, lines);
 
-		put_inlined_json(j, lines, n, place_in(stack, i));
-		put_frame_json(j, s, of, stack, i, ns, n && !lines[n - 1].inlined ? &lines[n - 1] : NULL);
+		put_inlined_json(j, lines, n, place.addr);
+		put_frame_json(j, s, of, stack, &stack->frames[i], place.addr, ns,
+			       n && !lines[n - 1].inlined ? &lines[n - 1] : NULL);
 	}
 	json_close(j);
 }
 
 void frames_forget_folded_places(const struct stacks *s, struct stack *stack, uint64_t ns)
 {
-	uint32_t version = version_of(s, stack, ns);
+	struct space_view view = { 0 };
 
 	for (size_t k = 0; k < stack->depth; k++) {
 		bool top = k + 1 == stack->depth;
-		uint64_t *place = top ? &stack->place : &stack->frames[k + 1].from;
-		uint64_t at = top ? *place : frame_call_place(stack->frames[k + 1].kind, *place);
+		struct frame_place place = place_in(s, stack, k, ns, &view);
+		uint64_t at = top || !place.addr ? place.addr
+						 : frame_call_place(stack->frames[k + 1].kind, place.addr);
 
-		if (at && names_place(s->names, at, ns, version).function != stack->frames[k].function)
-			*place = 0;
+		if (at && names_place(s->names, at, place.ns, place.version).function != stack->frames[k].function)
+			*(top ? &stack->place : &stack->frames[k + 1].from) = 0;
 	}
 }
 
