@@ -514,6 +514,60 @@ def test_only_chosen():
     assert {r.function: 1 for r in only(trace, lambda name: True, "--kernel")} == dict.fromkeys(whole, 1)
 
 
+def test_rows_of_a_part():
+    """syscalls and ps of a part: files that were opened before it are known, who did not run in it has no row, and the heading says how many there are."""
+    trace = recording("6.12", 1)[0]
+    calls = upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"]
+    opened = next(c for c in calls if c["name"] in ("open", "openat") and (c["result"] or -1) > 2)
+    used = next(c for c in calls if c["path"] and c["pid"] == opened["pid"] and c["start_ns"] > opened["start_ns"] + opened["duration_ns"])
+    part = ["--start", f"time:{used['start_ns']}ns"]
+    later = [c for c in calls if c["start_ns"] >= used["start_ns"]]
+    assert upto_json("syscalls", "--json", "-n", "0", *part, trace)["syscalls"] == later
+    of_path = [c for c in upto_json("syscalls", "--json", "-n", "0", *part, "--path", used["path"], trace)["syscalls"]]
+    assert of_path[0] == used and of_path == [c for c in upto_json("syscalls", "--json", "-n", "0", "--path", used["path"], trace)["syscalls"] if c in later]
+    everybody = upto_json("ps", "--json", trace)["processes"]
+    for options in ["--start", "exec:mount", "--stop", "exec:mount#2"], ["--from", f"{used['start_ns']}ns"], ["--limit", "1000"]:
+        rows = upto_json("ps", "--json", *options, trace)["processes"]
+        heading = run(UPTO, "ps", *options, trace).stdout.decode().splitlines()[0]
+        assert rows and all(r["self_insns"] or r["self_ns"] for r in rows), (options, rows)
+        threads = len({(r["pid"], r["comm"] == "[boot]") for r in rows} - {(0, True)})
+        assert heading.startswith(f"# {threads} of {len({(r['pid'], r['comm'] == '[boot]') for r in everybody} - {(0, True)})} threads; "), (options, heading, threads)
+    assert run(UPTO, "ps", "--pid", "1", trace).stdout.decode().startswith("# 1 of ")
+
+
+@pytest.mark.weight(6)
+def test_stack_texts():
+    """Around an exec, where a new program takes the old one's place, and of a child's first frames: each line has the name that the frame has."""
+    trace = recording("6.12", 1)[0]
+    rows = [p for p in upto_json("ps", "--json", trace)["processes"] if (p["exe"] or "").startswith("/")]
+    seen = set()
+    for p in rows[::max(len(rows) // 25, 1)]:
+        for at in p["start_ns"] - 5000, p["start_ns"] + 1, p["start_ns"] + 20_000, p["start_ns"] + 200_000:
+            asked = ["--at", f"{at}ns", "--pid", str(p["pid"]), trace]
+            stacks = next(iter(upto_json("stack", "--json", *asked).values()))
+            lines = [line for line in run(UPTO, "stack", *asked).stdout.decode().splitlines() if line.startswith("    ")]
+            frames = [f["function"] for s in stacks for f in s["frames"]]
+            assert len(frames) == len(lines), (at, p)
+            for function, line in zip(frames, lines):
+                # a new thread comes from the middle of the function that switches to it, which is no frame of its own
+                assert function.split(" [")[0].strip("[]") in line or "__switch_to_asm+" in line, (at, p, function, line)
+            seen |= {f for f in frames if "execve" in f or "[" in f}
+    assert len(seen) > 10 and {"main [story]", "execve [libc.so.6]"} <= seen, seen
+
+
+@pytest.mark.weight(4)
+def test_export_of_a_part(tmp_path):
+    """Every format can be of a part of the time: of sums and rows, as --start and --stop choose it."""
+    trace = recording("6.12", 1)[0]
+    end = upto_json("info", "--json", trace)["duration_ns"]
+    times = f"{end // 2}ns", f"{end // 2 + 20_000_000}ns"
+    for name in "folded", "flamegraph", "callgrind", "pprof", "gprof", "kfi", "csv":
+        part, chosen, all_of_it = (run(UPTO, "export", "--to", name, *options, trace).stdout for options in (
+            ["--from", times[0], "--until", times[1]], ["--start", "time:" + times[0], "--stop", "time:" + times[1]], ["--limit", "200000"]))
+        assert part == chosen and part and (name in ("flamegraph", "pprof") or part != all_of_it), name
+    fails(2, r"--to folded: --from, or --start and --stop, not both", "export", "--to", "folded", "--from", "1s", "--start", "exec:init", trace)
+
+
 @pytest.mark.long
 def test_pid_by_name():
     """Processes are told by their name where a PID is taken, all that have it."""

@@ -33,7 +33,7 @@ CHOICES = {
     "top": {**SPANS, **RING, **MORE_CALLS, "--depth": ["2"]}, "first": {**SPANS, **RING, **MORE_CALLS, "--depth": ["2"]},
     "tree": {**SPANS, **RING, **MORE_CALLS, **CODE},
     "dump": {**SPANS, **RING, **MORE_CALLS, **CODE, "--depth": ["2"]}, "calls": {**SPANS, **RING, **CALLS, **CODE},
-    "syscalls": {**SPANS, **RING, "--before": (["--start", f"entry:{FAULT}#40"], ["1s"]), "--limit": ["20000"], "--keep": (["--limit", "20000"], ["last"]), "--every": (["--start", FAULT, "--stop", f"{FAULT}#5"], [])}, "ps": {**SPANS, **RING},
+    "syscalls": {**SPANS, "--before": (["--start", f"entry:{FAULT}#40"], ["1s"]), "--every": (["--start", FAULT, "--stop", f"{FAULT}#5"], [])}, "ps": {**SPANS, **RING},
     "log": {"--start": ["time:LATE"], "--stop": ["time:LATE"], "--every": (LOGGED, [])},
     "timeline": {"--start": ["time:LATE"], "--stop": ["time:LATE"], **LOADS}, "waits": {"--start": ["time:LATE"], "--stop": ["time:LATE"], **LOADS},
     "latency": {"--start": ["time:LATE"], "--stop": (["--each", "200"], ["time:LATE"]), "--every": ([*FAULTS, "--before", "1ms"], []),

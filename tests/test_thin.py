@@ -232,9 +232,21 @@ def of_threads(options):
     return words[at:at + 2]
 
 
+def named(trace, name):
+    """PIDs of the threads that had this name at any time."""
+    pids, t = set(), decoder.Trace(trace)
+    for chunk in t.chunks:
+        c = decoder.Cursor(t.payload(chunk)) if chunk.type == decoder.TASKS else None
+        while c and c.left():
+            c.u8(), [c.varint() for _ in range(6)]
+            pid, _, _, comm, _ = c.svarint(), c.svarint(), c.svarint(), c.string(), c.string()
+            pids |= {pid} if comm == name else set()
+    return pids
+
+
 def look_for_exe(trace):
     EXE.clear()
-    EXE.update(p["pid"] for p in upto_json("ps", "--json", trace)["processes"] if p["comm"] == "exe")
+    EXE.update(named(trace, "exe"))
 
 
 def check_filter(name, trace, calls, before, options):
@@ -598,7 +610,7 @@ def test_limit_of_filtered():
     assert int(both["span.1.start_ns"]) > int(upto_json("info", "--json", filtered)["meta"]["span.1.start_ns"])
 
 
-READ = {"top": ["-n", "0"], "first": ["-n", "0"], "tree": ["--min", "0"], "dump": [], "calls": [], "syscalls": [], "ps": []}
+READ = {"top": ["-n", "0"], "first": ["-n", "0"], "tree": ["--min", "0"], "dump": [], "calls": []}
 
 
 @pytest.mark.parametrize("command", READ)
@@ -618,6 +630,41 @@ def test_reading(command):
         # who runs is known of all threads; with --pid, dump shows only what those do that are asked for
         again = options if command == "dump" and "--pid" in options else []
         assert run(UPTO, *asked, *options, trace).stdout == run(UPTO, *asked, *again, path).stdout, options
+
+
+@pytest.mark.parametrize("name", ["entry", "every", "time-entry"])
+@pytest.mark.weight(4)
+def test_reading_rows(name):
+    """syscalls and ps of a part: who ran in it, and for how long, as if the trace had been thinned; and the calls that were made in it, to their end."""
+    trace, options = base(2), cut_options(2, name)[0]
+    path = thinned("read-rows", trace, *options)
+    cut = [r for r in upto_json("ps", "--json", path)["processes"] if r["self_insns"] or r["self_ns"]]
+    assert cut and upto_json("ps", "--json", *options, trace)["processes"] == cut
+    cut, part = (upto_json("syscalls", "--json", "-n", "0", *asked)["syscalls"] for asked in ([path], [*options, trace]))
+    key = lambda c: (c["cpu"], c["insns"])
+    known, whole = {key(c): c for c in part}, {key(c): c for c in upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"]}
+    assert set(known) == {key(c) for c in cut} and all(whole[key(c)] == c for c in part), (len(part), len(cut))
+    assert all(known[key(c)] == {**c, "path": known[key(c)]["path"], "call": known[key(c)]["call"]} for c in cut if c["duration_ns"] is not None)
+
+
+@pytest.mark.weight(6)
+def test_top_of_a_part():
+    """Of a part of the time top has all that ran in it, whichever calls are left out; of a file that lacks them it says whose time that is."""
+    trace = base(2)
+    end = upto_json("info", "--json", trace)["duration_ns"]
+    part = ["--from", f"{end // 3}ns", "--to", f"{end // 2}ns"]
+    for more in [], ["--by", "module"], ["--cpu", "1"]:
+        whole = upto_json("top", "--json", *part, *more, trace)
+        for options in ["--min-duration", "20us"], ["--no-interrupts"], ["--max-duration", "2us"]:
+            assert upto_json("top", "--json", *part, *more, *options, trace) == whole, (more, options)
+            assert "left out" not in run(UPTO, "top", *part, *more, *options, trace).stdout.decode()
+    path = thinned("top", trace, "--min-duration", "20us")
+    heading = run(UPTO, "top", *part, path).stdout.decode().splitlines()[1]
+    assert re.search(r"in all; sums of a part of the trace are of the others, which have the time of those that they called$", heading), heading
+    # an interrupt belongs to the part in which it came
+    cuts = [f"{end * i // 7}ns" for i in range(8)]
+    counts = lambda *span: collections.Counter({r["vector"]: r["count"] for r in upto_json("top", "--json", "--by", "interrupt", *span, trace)["interrupts"]})
+    assert sum((counts("--from", a, "--to", b) for a, b in zip(cuts, cuts[1:])), collections.Counter()) == counts("--to", cuts[-1])
 
 
 @pytest.mark.weight(6)
@@ -1064,7 +1111,7 @@ def test_asleep_before():
 def test_others_are_not_shown():
     """Of a trace that has calls of some threads only, those are who is told about."""
     path = thinned("only", whole(2), "--comm", "exe")
-    pids = {p["pid"] for p in upto_json("ps", "--json", whole(2))["processes"] if p["comm"] == "exe"}
+    pids = named(whole(2), "exe")
     first = upto_json("syscalls", "--json", path)["syscalls"][0]
     for command, rows in (("ps", "processes"), ("waits", "waits"), ("syscalls", "syscalls"), (f"stack --at {first['start_ns'] + 1}ns", "stacks")):
         found = {r["pid"] for r in upto_json(*command.split(), "--json", path)[rows]}
@@ -1109,7 +1156,7 @@ def test_moment_is_recorded():
     spans, why = upto_json("info", "--json", path)["spans"], upto_json("why", "--json", path)
     assert len(spans) > 1 and any(s["start_ns"] <= why["until_ns"] <= s["stop_ns"] for s in spans), (spans, why["until_ns"])
     [down] = [line["ns"] for line in upto_json("log", "--json", whole(2))["log"] if line["text"].startswith("reboot: ")]
-    why = upto_json("why", "--json", thinned("down", whole(2), "--comm", "exe"))
+    why = upto_json("why", "--json", thinned("down", whole(2), "--comm", "kthreadd"))
     assert (why["until"], why["until_ns"]) == ("reboot: Power down", down), why["until"]
     p = run(UPTO, "top", "--to", f"{spans[0]['start_ns']}ns", path)
     assert b": recorded is only %d.%06d to " % (spans[0]["start_ns"] // 10**9, spans[0]["start_ns"] % 10**9 // 1000) in p.stderr, p.stderr

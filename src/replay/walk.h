@@ -13,6 +13,11 @@ struct span {
 
 #define SPAN_ALL ((struct span){ .to_ns = UINT64_MAX, .cpu = -1 })
 
+static inline bool span_is_all(const struct span *span)
+{
+	return !span->from_ns && span->to_ns == UINT64_MAX && span->cpu < 0;
+}
+
 /* Who looks back from somewhere, further and further: how far next, after so many nanoseconds. */
 static inline uint64_t longer_look_back(uint64_t ns)
 {

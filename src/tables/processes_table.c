@@ -80,6 +80,23 @@ static bool *that_are_shown(const struct threads *threads, const struct processe
 	return shown;
 }
 
+size_t processes_table_threads(const struct threads *threads, const struct processes *p, bool only_ran, const bool *of)
+{
+	bool *shown = that_are_shown(threads, p, only_ran, of);
+	size_t n = 0;
+
+	for (size_t i = 0; i < threads->count; i++) {
+		const struct thread *t = &threads->list[i];
+		uint32_t k = t->first_program;
+
+		while (k < t->first_program + t->n_programs && !shown[k])
+			k++;
+		n += k < t->first_program + t->n_programs;
+	}
+	free(shown);
+	return n;
+}
+
 static void rows_free(void *data)
 {
 	struct rows *rows = data;

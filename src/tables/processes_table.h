@@ -14,5 +14,8 @@ extern const struct column processes_columns[];
  */
 void processes_table_init(struct table *ret, const struct threads *threads, const struct processes *p, bool only_ran,
 			  const bool *of);
+/* Of how many threads there are rows. */
+size_t processes_table_threads(const struct threads *threads, const struct processes *p, bool only_ran,
+			       const bool *of);
 
 #endif

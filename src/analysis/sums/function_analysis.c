@@ -261,7 +261,7 @@ static int of_events(const struct session *session, const struct span *span, str
 	for (unsigned i = 0; i < threads; i++)
 		walker_deinit(&walkers[i]);
 	functions_round(ret, shift);
-	if (result == 0 && !span->from_ns && span->to_ns == UINT64_MAX && span->cpu < 0)
+	if (result == 0 && span_is_all(span))
 		result = left_functions_add(r, names, ret, err);
 	for (size_t i = 0; i < r->n_chunks; i++)
 		free(ends[i].cut_in);

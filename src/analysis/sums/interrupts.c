@@ -7,6 +7,9 @@
 
 enum { VECTORS = 256, NO_FUNCTION = UINT32_MAX };
 
+/* In a frame's data, for the number of what is under way: it is not counted, whatever takes its place. */
+enum { NOT_COUNTED = UINT32_MAX };
+
 /* One that is under way. */
 struct open {
 	uint32_t vector;
@@ -44,8 +47,8 @@ struct interrupts_run {
 	size_t left;            /* one whose frame was left: it is over, unless the frame is entered again at once */
 };
 
-static bool is_counted(const struct interrupts_run *run, const struct stacks *s, const struct stack *stack,
-		       const struct frame *f)
+static bool is_asked(const struct interrupts_run *run, const struct stacks *s, const struct stack *stack,
+		     const struct frame *f)
 {
 	const struct span *span = run->span;
 
@@ -84,12 +87,17 @@ static void finish(struct interrupts_run *run)
 	run->left = 0;
 }
 
+static bool is_counted(const struct frame *f)
+{
+	return f->data && f->data != NOT_COUNTED;
+}
+
 /* The interrupt that a frame is part of; NULL: none that counts. */
 static const struct frame *interrupt_of(const struct stack *stack)
 {
 	for (size_t i = stack->depth; i-- > 0;)
 		if (stack->frames[i].kind == FRAME_INTERRUPT)
-			return stack->frames[i].data ? &stack->frames[i] : NULL;
+			return is_counted(&stack->frames[i]) ? &stack->frames[i] : NULL;
 	return NULL;
 }
 
@@ -102,7 +110,10 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 		finish(run);
 	run->left = 0;
 	if (frame->kind == FRAME_INTERRUPT) {
-		if (frame->data || !is_counted(run, s, stack, frame))
+		if (frame->data)
+			return;
+		frame->data = NOT_COUNTED;
+		if (!is_asked(run, s, stack, frame))
 			return;
 		run->sums[frame->role].count++;
 		vote(&run->entries[frame->role], frame->function);
@@ -122,7 +133,7 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	(void)s;
 	if (run->left)
 		finish(run);
-	if (frame->kind != FRAME_INTERRUPT || !frame->data)
+	if (frame->kind != FRAME_INTERRUPT || !is_counted(frame))
 		return;
 	run->open[frame->data].insns += stack->insns - frame->insns;
 	run->open[frame->data].ns += stack->ns - frame->ns;

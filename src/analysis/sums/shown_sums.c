@@ -262,7 +262,7 @@ static int of_span(const struct session *session, const struct span *span, struc
 int shown_functions_analyse(const struct session *session, const struct span *span, struct functions *ret,
 			    struct error *err)
 {
-	bool all = !span->from_ns && span->to_ns == UINT64_MAX && span->cpu < 0;
+	bool all = span_is_all(span);
 	int result;
 
 	*ret = functions_new(names_count(session->names));

@@ -164,14 +164,15 @@ static bool *copy_marks(const bool *marks, size_t count)
 
 /*
  * The calls that are not chosen are folded into their callers. `rows`: functions only choose rows of sums that are of
- * all.
+ * all, in interrupts and elsewhere.
  */
 static void fold_others(struct trace_arg *t, const struct thin_filter *f, bool rows)
 {
 	const bool *functions = rows ? NULL : f->functions;
+	bool no_interrupts = !rows && f->no_interrupts, only_interrupts = !rows && f->only_interrupts;
 	size_t count = names_count(&t->names);
 
-	if (!functions && !f->not && !f->below && !f->depth && !f->no_interrupts && !f->only_interrupts)
+	if (!functions && !f->not && !f->below && !f->depth && !no_interrupts && !only_interrupts)
 		return;
 	t->fold_marks = xcalloc(count, sizeof *t->fold_marks);
 	for (size_t i = 0; i < count; i++)
@@ -179,8 +180,8 @@ static void fold_others(struct trace_arg *t, const struct thin_filter *f, bool r
 			t->fold_marks[i] = FOLD_SELF;
 	t->fold_below = copy_marks(f->below, count);
 	t->fold = (struct fold){
-		.marks = t->fold_marks, .below = t->fold_below, .depth = f->depth, .no_interrupts = f->no_interrupts,
-		.only_interrupts = f->only_interrupts,
+		.marks = t->fold_marks, .below = t->fold_below, .depth = f->depth, .no_interrupts = no_interrupts,
+		.only_interrupts = only_interrupts,
 	};
 	t->session.fold = &t->fold;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +75,6 @@ static int check(const struct args *args, const struct exporter *e, struct error
 	static const struct { const char *option; unsigned kinds; } needs[] = {
 		{ "clock", 1u << EXPORTS_SUMS },
 		{ "by", 1u << EXPORTS_SUMS },
-		{ "from", 1u << EXPORTS_STREAM },
-		{ "until", 1u << EXPORTS_STREAM },
 		{ "max-size", 1u << EXPORTS_STREAM | 1u << EXPORTS_SUMS },
 		{ "no-events", 1u << EXPORTS_STREAM },
 	};
@@ -216,29 +215,64 @@ static int export(const struct args *args, struct job *job, struct error *err)
 	return file_sink_write(path, arg(args, "force"), put, job, err);
 }
 
+struct cut {
+	char start[40], stop[40];
+};
+
+/* Formats of sums and rows are of what is chosen: a part of the time is chosen as by --start and --stop. */
+static int cut_by_conditions(struct args *args, const struct job *job, struct cut *cut, struct error *err)
+{
+	const struct stream_options *part = &job->options.part;
+	bool from = arg(args, "from"), until = arg(args, "until");
+
+	if (job->exporter->kind == EXPORTS_STREAM || (!from && !until))
+		return 0;
+	if (arg(args, "start") || arg(args, "stop"))
+		return error_set(err, "--to %s: --%s, or --start and --stop, not both", job->exporter->name,
+				 from ? "from" : "until");
+	snprintf(cut->start, sizeof cut->start, "time:%" PRIu64 "ns", part->from_ns);
+	snprintf(cut->stop, sizeof cut->stop, "time:%" PRIu64 "ns", part->to_ns);
+	for (unsigned i = 0; args->command->options[i].name; i++) {
+		if (from && part->from_ns && !strcmp(args->command->options[i].name, "start"))
+			args->values[i] = cut->start;
+		if (until && !strcmp(args->command->options[i].name, "stop"))
+			args->values[i] = cut->stop;
+	}
+	return 0;
+}
+
+static int run_on(const struct args *args, struct job *job, struct error *err)
+{
+	int r;
+
+	if (open_for(args, job->exporter, &job->trace, err) < 0)
+		return EXIT_FAILED;
+	r = export(args, job, err);
+	recorded_facts_deinit(&job->facts);
+	trace_arg_close(&job->trace);
+	if (r == 0)
+		say_left(job);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
 static int run(const struct args *args, struct error *err)
 {
+	struct args chosen = *args;
+	struct cut cut;
 	struct job job = { .exporter = arg(args, "to") ? exporter_find(arg(args, "to")) : NULL };
 	const char *path = output_path(args);
 	uint64_t size;
-	int r;
 
 	if (!job.exporter)
 		return no_such_format(arg(args, "to"), err);
 	if (clock_arg(args, &job.options.by_ns, err) < 0 || check(args, job.exporter, err) < 0 ||
-	    options_arg(args, &job, err) < 0 || size_arg(args, &size, err) < 0)
+	    options_arg(args, &job, err) < 0 || size_arg(args, &size, err) < 0 ||
+	    cut_by_conditions(&chosen, &job, &cut, err) < 0)
 		return EXIT_USAGE;
 	if (path && job.exporter->put &&
 	    output_file_check(path, OUTPUT_TEXT, arg(args, "force"), args->operands[0], err) < 0)
 		return EXIT_FAILED;
-	if (open_for(args, job.exporter, &job.trace, err) < 0)
-		return EXIT_FAILED;
-	r = export(args, &job, err);
-	recorded_facts_deinit(&job.facts);
-	trace_arg_close(&job.trace);
-	if (r == 0)
-		say_left(&job);
-	return r < 0 ? EXIT_FAILED : EXIT_OK;
+	return run_on(&chosen, &job, err);
 }
 
 /*
@@ -272,7 +306,7 @@ static int prepare(struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "to", "FORMAT", "the format: see above; a second --to is a time, as --until", ',' },
+	{ 0, "to", "FORMAT", "the format: perfetto, firefox, flamegraph, csv …: upto-export(1) has all; a second --to is a time", ',' },
 	{ 'o', "output", "FILE", "where to (default: standard output)" },
 	FORCE_OPTION("file"),
 	{ 0, "clock", "insns|ns", "of formats of sums: what is weighed (default: insns)" },
@@ -301,7 +335,7 @@ const struct command cmd_export = {
 	.operands = "TRACE",
 	.summary = "write a trace in another format",
 	.description =
-		"Formats of calls, of a part of the time if you like, in their order, with who runs where, lines of the log and records of trace events as far as they have room:\n"
+		"Formats of calls in their order, with who runs where, lines of the log and records of trace events as far as they have room:\n"
 		"perfetto: for ui.perfetto.dev (drop the file there) and trace_processor: a track for each thread, CPUs, who waits, the log, events.\n"
 		"firefox: for profiler.firefox.com. Samples are weighed with the time that ran, so that all sums are exact; log and events are markers.\n"
 		"speedscope: for speedscope.app: each thread over the time that it ran itself.\n"
@@ -310,14 +344,14 @@ const struct command cmd_export = {
 		"ftrace: text as ftrace's function_graph prints it.\n"
 		"uftrace: a folder for uftrace report, graph, replay and tui: calls only.\n"
 		"ctf: a folder for babeltrace2 and Trace Compass; switches, wake-ups and the log have LTTng's names.\n"
-		"Formats of sums, of all calls that are chosen:\n"
+		"Formats of sums, of all calls that are chosen; a part of the time begins and ends with an event there:\n"
 		"folded: a line for each path of calls, outermost;…;innermost, with the instructions (or --clock ns: nanoseconds) that ran in the "
 		"innermost function itself. Together they are all that ran. Flame graphs are made of it.\n"
 		"flamegraph: such a graph (SVG), for any browser.\n"
 		"callgrind: for KCachegrind and callgrind_annotate: instructions and time, who called whom. Of a recursion, the outermost call counts.\n"
 		"pprof: for pprof and what reads its files: calls, instructions, time.\n"
 		"gprof: text in its manner: the flat profile and the call graph.\n"
-		"Rows:\n"
+		"Rows, likewise:\n"
 		"kfi: a log of KFI has a row for each call of a function of the kernel and its modules, with the times of its entry and from entry to "
 		"exit in microseconds. A call that did not return has -1, and one in an interrupt an i behind its PID. kd and upto-kd(1) read it.\n"
 		"csv: a row for each call, as it ends: start, duration, whose it is, depth, function, caller, what the thread itself ran in it, and how "

@@ -10,17 +10,34 @@
 #include "tables/processes_table.h"
 #include "tables/stack_watch_table.h"
 
+/* Is a part of what is recorded asked for? Who did not run in it has no row. */
+static bool is_part(const struct args *args)
+{
+	static const char *const options[] = { "from", "to", "cpu", "start", "stop", "limit" };
+	size_t i = 0;
+
+	while (i < sizeof options / sizeof *options && !arg(args, options[i]))
+		i++;
+	return i < sizeof options / sizeof *options;
+}
+
 static int show(const struct args *args, const struct trace_arg *t, const struct processes *p, const bool *of,
 		struct error *err)
 {
+	size_t n = processes_table_threads(&t->threads, p, is_part(args), of);
 	struct view view = { .trace = t };
 	struct buf heading = { 0 };
 	struct table table;
 	int r;
 
-	processes_table_init(&table, &t->threads, p, arg(args, "from") || arg(args, "to") || arg(args, "cpu"), of);
+	processes_table_init(&table, &t->threads, p, is_part(args), of);
 	view.table = &table;
-	buf_printf(&heading, "# %zu threads; ", t->threads.count);
+	buf_printf(&heading, "# ");
+	if (n < t->threads.count)
+		buf_printf(&heading, "%zu of ", n);
+	buf_printf(&heading, "%zu threads; ", t->threads.count);
+	if (of)
+		buf_printf(&heading, "all ran ");
 	view_put_time(&heading, args, t, p->sum.insns, p->sum.ns, p->sum.halted_ns);
 	buf_put_u8(&heading, 0);
 	if (!arg(args, "output"))
@@ -118,7 +135,7 @@ const struct command cmd_ps = {
 		"when they began and ended, and how long they ran, in user code and in the kernel.\n"
 		"A thread that executes another program (execve) has a row for each program, with when it began and ended. What "
 		"it did before its first is a row of its own: a fork's is still its parent's program, process 1's is the kernel's "
-		"[kernel_init]. With --from, --to or --cpu only what ran then and there has a row.\n"
+		"[kernel_init]. With --from, --to, --cpu, --start, --stop or --limit only what ran then and there has a row.\n"
 		"Idle time in which a vCPU did not sleep counts for its idle task (pid 0). [boot] is what ran before the "
 		"kernel first switched tasks.\n",
 	.examples = "  upto ps trace.upto\n      the tree\n"

@@ -84,7 +84,8 @@ struct choice {
 	uint64_t shortest, longest; /* durations; 0: any */
 	const bool *processes; /* of --pid: marks by number of thread; NULL: all */
 	const bool *threads;   /* of --comm: likewise */
-	struct span span;    /* that they begin in */
+	struct span span;    /* that they begin in … */
+	struct intervals intervals; /* … and in one of these */
 };
 
 static bool is_chosen(const struct syscall_sources *of, const struct choice *choice, uint32_t number)
@@ -93,7 +94,8 @@ static bool is_chosen(const struct syscall_sources *of, const struct choice *cho
 	const struct thread *t = choice->processes || choice->threads ? caller(of, c) : NULL;
 	const struct span *span = &choice->span;
 
-	if (c->ns < span->from_ns || c->ns >= span->to_ns || (span->cpu >= 0 && span->cpu != c->cpu))
+	if (c->ns < span->from_ns || c->ns >= span->to_ns || (span->cpu >= 0 && span->cpu != c->cpu) ||
+	    !intervals_have(&choice->intervals, c->ns))
 		return false;
 	if (choice->processes && (!t || !choice->processes[t - of->threads->list]))
 		return false;
@@ -109,8 +111,8 @@ static bool is_chosen(const struct syscall_sources *of, const struct choice *cho
 }
 
 /*
- * Mark the calls of the wanted process, names, files and time. Calls before --from count for what is open; they are not
- * shown.
+ * Mark the calls of the wanted process, names, files and time. Calls before that count for what is open; they are not
+ * shown. Returns an exit status.
  */
 static int choose(const struct args *args, const struct trace_arg *t, const struct syscall_sources *of,
 		  const struct span *span, const bool *names, bool **ret, struct error *err)
@@ -119,9 +121,11 @@ static int choose(const struct args *args, const struct trace_arg *t, const stru
 		.names = names, .path = arg(args, "path"), .processes = trace_row_threads(t), .span = *span,
 	};
 	struct selected selected;
-	int result = select_arg(args, &t->session, &selected, err);
+	int result = select_arg(args, &t->session, &selected, err) < 0 ? EXIT_FAILED : EXIT_OK;
 
-	if (result == 0) {
+	if (result == EXIT_OK && select_intervals(args, &t->session, &selected, &choice.intervals, err) < 0)
+		result = EXIT_FAILED;
+	if (result == EXIT_OK) {
 		bool *chosen = xcalloc(of->calls->count, sizeof *chosen);
 
 		choice.shortest = selected.options.filter.min_duration_ns;
@@ -131,6 +135,7 @@ static int choose(const struct args *args, const struct trace_arg *t, const stru
 			chosen[i] = is_chosen(of, &choice, i);
 		*ret = chosen;
 	}
+	free(choice.intervals.list);
 	selected_deinit(&selected);
 	return result;
 }
@@ -163,11 +168,12 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 {
 	struct fd_paths files;
 	bool *chosen = NULL;
-	int r = EXIT_USAGE;
+	int r;
 
 	fd_paths_init(&files, of->calls, of->texts, of->threads);
 	of->files = &files;
-	if (choose(args, t, of, span, names, &chosen, err) == 0)
+	r = choose(args, t, of, span, names, &chosen, err);
+	if (r == EXIT_OK)
 		r = show(args, t, of, chosen, err);
 	free(chosen);
 	fd_paths_deinit(&files);
@@ -214,8 +220,7 @@ static const struct option options[] = {
 	{ 0, "summary", NULL, "one line per call name: count, errors, total, average, longest" },
 	VIEW_OPTIONS,
 	SPAN_OPTIONS,
-	SELECT_SPANS,
-	SELECT_RING,
+	SELECT_INTERVALS,
 	HELP_OPTION,
 	{ 0 },
 };

@@ -20,7 +20,15 @@
 #define BY_TOTAL_NS \
 	"function,section,calls,self_insns,self_ns,self_pct,total_insns,total_ns,total_pct,average_ns,longest_ns"
 
-static int show(const struct args *args, const struct trace_arg *t, const struct functions *f,
+static const char *left_out(const struct trace_arg *t, const struct span *span, bool totals)
+{
+	if (!totals)
+		return top_by_left_out(t, span);
+	return t->threads.chosen ? "; self sums are of all that the chosen threads ran, total ones of the other calls"
+				 : "; self sums are of all that ran, total ones of the other calls";
+}
+
+static int show(const struct args *args, const struct trace_arg *t, const struct span *span, const struct functions *f,
 		const struct function_total *totals, const struct top_choice *choice, struct error *err)
 {
 	bool by_ns = choice->by_ns;
@@ -28,11 +36,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	struct view view = {
 		.table = &table,
 		.trace = t,
-		.left_out =
-			totals && t->threads.chosen
-				? "; self sums are of all that the chosen threads ran, total ones of the other calls"
-			: totals ? "; self sums are of all that ran, total ones of the other calls"
-				 : top_by_left_out(t),
+		.left_out = left_out(t, span, totals),
 		.default_output = totals  ? (by_ns ? BY_TOTAL_NS : BY_TOTAL_INSNS)
 				  : by_ns ? NULL
 					  : BY_INSNS,
@@ -85,10 +89,33 @@ static int order_arg(const struct args *args, bool *ret_by_ns, struct error *err
 	return 0;
 }
 
+/* Functions only choose rows of sums that are of all calls; those that --not names are folded, and the like. */
+#define IN_PASS "pid", "comm", "functions", "not", "below", "depth"
+/* These choose which calls remain: sums are of all the same. */
+#define OF_CALLS "min-duration", "max-duration", "no-interrupts", "only-interrupts"
+
+/*
+ * What calls that are left out lack in the sums is known of the whole of the chosen spans only. Of a part of them, the
+ * trace itself is summed up, which has all.
+ */
+static int open_chosen(const struct args *args, const struct span *span, enum sums_by by, struct trace_arg *ret,
+		       struct error *err)
+{
+	static const char *const in_pass[] = { IN_PASS, NULL }, *const in_part[] = { IN_PASS, OF_CALLS, NULL },
+		*const of_calls[] = { OF_CALLS, NULL };
+	bool part = !span_is_all(span) && by != BY_INTERRUPT;
+
+	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, part ? in_part : in_pass, ret, err) < 0)
+		return -1;
+	if (ret->in_pass && part && select_is_only(args, of_calls)) {
+		free(ret->in_pass);
+		ret->in_pass = NULL;
+	}
+	return 0;
+}
+
 static int run(const struct args *args, struct error *err)
 {
-	/* functions only choose rows of sums that are of all calls; those that --not names are folded, and the like */
-	static const char *const in_pass[] = { "pid", "comm", "functions", "not", "below", "depth", NULL };
 	struct functions f;
 	struct trace_arg t;
 	struct span span;
@@ -117,7 +144,7 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "--by %s: not with --below: what a thread runs is added up whole", arg(args, "by"));
 		return EXIT_USAGE;
 	}
-	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, in_pass, &t, err) < 0)
+	if (open_chosen(args, &span, by, &t, err) < 0)
 		return EXIT_FAILED;
 	if (select_functions(args, &t.names, t.session.fold, &chosen, err) < 0) {
 		free(chosen);
@@ -143,7 +170,7 @@ static int run(const struct args *args, struct error *err)
 		for (uint32_t i = 0; i < names_count(&t.names); i++)
 			only[i] = only[i] && chosen[i];
 		choice.functions = only;
-		r = show(args, &t, &f, totals, &choice, err);
+		r = show(args, &t, &span, &f, totals, &choice, err);
 		functions_deinit(&f);
 	}
 	free(only);
@@ -192,7 +219,7 @@ const struct command cmd_top = {
 		"Code without symbols is one row: of a program or library [busybox], of others [firmware], [decompressor],\n"
 		"[kernel] (no function's), [user] (nothing told what was mapped there), [trampoline] (where other vCPUs begin).\n"
 		"Sums are of all calls, also where the trace, or what is chosen of it, has only those that took long, or those of some functions: "
-		"so they are the same as of the whole. --functions says which functions are shown. The time of those that --not names, and of calls that are deeper than --depth, is "
+		"so they are the same as of the whole, but for a part of a file that calls were left out of: there their callers have their time. --functions says which functions are shown. The time of those that --not names, and of calls that are deeper than --depth, is "
 		"their callers'. --below says in which functions: sums are of what ran in them, with all that they called. --pid and --comm say whose time it is: "
 		"sums are of all that these threads ran. Total times are those of the calls that remain.\n" THUNKS_NOTE
 			INSTRUMENTS_NOTE INDEX_NOTE,

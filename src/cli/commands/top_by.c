@@ -7,8 +7,10 @@
 #include "tables/interrupts_table.h"
 #include "tables/sums_table.h"
 
-const char *top_by_left_out(const struct trace_arg *t)
+const char *top_by_left_out(const struct trace_arg *t, const struct span *span)
 {
+	if (!span_is_all(span))
+		return " in all; sums of a part of the trace are of the others, which have the time of those that they called";
 	return t->threads.chosen ? "; sums are of all that the chosen threads ran" : "; sums are of all that ran";
 }
 
@@ -53,7 +55,7 @@ int top_by_show(const struct args *args, const struct trace_arg *t, const struct
 	struct view view = {
 		.table = &table, .trace = t, .default_output = outputs[by == BY_PROCESS || by == BY_THREAD][by_ns],
 		.default_sort = by_ns ? "self_ns" : "self_insns",
-		.left_out = by == BY_PROCESS || by == BY_THREAD ? NULL : top_by_left_out(t),
+		.left_out = by == BY_PROCESS || by == BY_THREAD ? NULL : top_by_left_out(t, span),
 	};
 	int r = EXIT_FAILED;
 
@@ -72,7 +74,7 @@ int top_by_interrupt_show(const struct args *args, const struct trace_arg *t, co
 	struct interrupts interrupts;
 	struct table table;
 	struct view view = {
-		.table = &table, .trace = t, .default_sort = by_ns ? "total_ns" : "total_insns", .left_out = "",
+		.table = &table, .trace = t, .default_sort = by_ns ? "total_ns" : "total_insns", .left_out = span_is_all(span) ? "" : " in all",
 	};
 	int r = EXIT_FAILED;
 

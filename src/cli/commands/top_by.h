@@ -8,7 +8,7 @@
 #include "cli/command.h"
 
 /* Of what the sums are where calls were left out, for view.left_out. */
-const char *top_by_left_out(const struct trace_arg *t);
+const char *top_by_left_out(const struct trace_arg *t, const struct span *span);
 
 int top_by_arg(const struct args *args, enum sums_by *ret, struct error *err);
 
