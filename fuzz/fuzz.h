@@ -7,6 +7,7 @@
 #ifndef UPTO_FUZZ_FUZZ_H
 #define UPTO_FUZZ_FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +18,12 @@
 #include <sanitizer/asan_interface.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/*
+ * Does replay_main.c run the target? The few inputs of a corpus are gone through with all that they may stand for;
+ * libFuzzer has many, each of which stands for little.
+ */
+extern const bool fuzz_replays __attribute__((weak));
 
 /* A property that must hold for every input. */
 #define must(holds) ((holds) ? (void)0 : must_failed(#holds, __FILE__, __LINE__))

@@ -367,53 +367,91 @@ static void make_events(struct vcpu *v)
 	buf_free(&lines);
 }
 
-static void run(uint64_t addr)
+static void run_modules(struct vcpu *v, uint64_t addr)
+{
+	publish_module(v, addr, code_module_file);
+	publish_module(v, registers_read(NULL, GUEST_RDX), code_module);
+	publish_module(v, addr, code_module);
+	publish_module(v, addr, code_bpf);
+	publish_module(v, addr, code_filter);
+	publish_module(v, OUT_OF_LINE, code_out_of_line);
+	for (size_t i = 0; i < recorder.kernel.modules.count; i++)
+		look_up(recorder.kernel.modules.tabs[i]);
+	read_values(v);
+	publish_module(v, addr, code_freed);
+	publish_module(v, addr, code_bpf_gone);
+	publish_module(v, addr, code_filter_gone);
+}
+
+static void run_contents(struct vcpu *v, uint64_t addr)
+{
+	code_mapped(v, 0, addr);
+	contents_syscall(v);
+	contents_switch(v, addr + 16);
+	contents_syscall(v);
+}
+
+static void run_tables(struct vcpu *v, uint64_t addr)
+{
+	(void)addr;
+	make_events(v);
+	tell_snapshot(v);
+}
+
+static void run_tasks(struct vcpu *v, uint64_t addr)
+{
+	char path[STRUCTURE_PATH];
+
+	tasks_tell(v, 0, addr % 2 ? TASK_NEW : TASK_EXIT, addr);
+	tasks_meet(v, 0, addr + 8);
+	v->task = addr;
+	read_facts(v);
+	must(strlen(structure_path(v, addr, path)) < sizeof path);
+}
+
+static void run_syscalls(struct vcpu *v, uint64_t addr)
+{
+	uint64_t call[7];
+
+	v->task = addr;
+	for (size_t i = 0; i < 7; i++)
+		call[i] = structure_read(v, addr + i * 8, TASK_PID, 8);
+	call[0] %= CALLS;
+	syscalls_read(v, arch_abi(&arch_x86_64, call[5] % 4), call, 0);
+	syscalls_switch(v, addr, addr + 1);
+	syscalls_switch(v, addr + 1, addr);
+	syscalls_returned(v);
+}
+
+static void (*const parts[])(struct vcpu *, uint64_t) = { run_modules, run_contents, run_tables, run_tasks,
+							   run_syscalls };
+enum { PARTS = sizeof parts / sizeof *parts };
+
+static void run(uint64_t addr, unsigned part)
 {
 	struct live live = { .insns = 1 };
 	struct vcpu v = { .live = &live };
-	char path[STRUCTURE_PATH];
-	uint64_t call[7];
 
 	choose_all();
-	publish_module(&v, addr, code_module_file);
-	publish_module(&v, registers_read(NULL, GUEST_RDX), code_module);
-	publish_module(&v, addr, code_module);
-	publish_module(&v, addr, code_bpf);
-	publish_module(&v, addr, code_filter);
-	publish_module(&v, OUT_OF_LINE, code_out_of_line);
-	code_mapped(&v, 0, addr);
-	contents_syscall(&v);
-	contents_switch(&v, addr + 16);
-	contents_syscall(&v);
-	for (size_t i = 0; i < recorder.kernel.modules.count; i++)
-		look_up(recorder.kernel.modules.tabs[i]);
-	read_values(&v);
-	if (addr == 0)
-		make_events(&v);
-	if (addr == 0)
-		tell_snapshot(&v);
-	publish_module(&v, addr, code_freed);
-	publish_module(&v, addr, code_bpf_gone);
-	publish_module(&v, addr, code_filter_gone);
-	tasks_tell(&v, 0, addr % 2 ? TASK_NEW : TASK_EXIT, addr);
-	tasks_meet(&v, 0, addr + 8);
-	v.task = addr;
-	read_facts(&v);
-	must(strlen(structure_path(&v, addr, path)) < sizeof path);
-	for (size_t i = 0; i < 7; i++)
-		call[i] = structure_read(&v, addr + i * 8, TASK_PID, 8);
-	call[0] %= CALLS;
-	syscalls_read(&v, arch_abi(&arch_x86_64, call[5] % 4), call, 0);
-	syscalls_switch(&v, addr, addr + 1);
-	syscalls_switch(&v, addr + 1, addr);
-	syscalls_returned(&v);
+	parts[part](&v, addr);
 	recorder.kernel.modules = (struct modules){ 0 };
+}
+
+/* A pointer that the memory has, or one to what lies in it. */
+static uint64_t start(unsigned i)
+{
+	uint64_t addr = i / 2 * 64;
+
+	if (i % 2)
+		memcpy(&addr, memory + i / 2 * 8, sizeof addr);
+	return addr;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	enum { STARTS = 8 };
+	enum { STARTS = 16 };
 	struct guarded g;
+	unsigned starts;
 
 	if (size < 2)
 		return 0;
@@ -421,13 +459,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memory_size = size - 1 < MEMORY_MAX ? size - 1 : MEMORY_MAX;
 	g = guarded_copy(data + 1, memory_size, 1);
 	memory = g.data;
-	for (size_t i = 0; i < STARTS && i * 8 + 8 <= memory_size; i++) {
-		uint64_t addr;
-
-		memcpy(&addr, memory + i * 8, sizeof addr);
-		run(addr);
-		run(i * 64);
-	}
+	starts = memory_size / 8 * 2 < STARTS ? (unsigned)(memory_size / 8 * 2) : STARTS;
+	if (!&fuzz_replays && starts)
+		run(start(data[size - 1] % starts), data[size - 1] / STARTS % PARTS);
+	for (unsigned i = 0; &fuzz_replays && i < starts; i++)
+		for (unsigned part = 0; part < PARTS; part++)
+			if (parts[part] != run_tables || !i)
+				run(start(i), part);
 	module_image_forget();
 	guarded_free(&g);
 	return 0;

@@ -12,6 +12,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+const bool fuzz_replays = true;
+
 enum { SECONDS_MAX = 20 };
 
 /* Of the CPU, so that a busy host fails no input. 0: no limit. SIGPROF ends the program. */

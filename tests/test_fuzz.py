@@ -151,7 +151,7 @@ def test_explore(name):
     program = explorer(target)
     os.makedirs(CRASHES, exist_ok=True)
     # libFuzzer's limit of memory takes the peak of whoever started it for its own: of a shell, not of the tests that ran here before
-    p = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", program, f"-max_total_time={SECONDS}", "-entropic=0", "-print_final_stats=1", f"-artifact_prefix={CRASHES}/{target}-",
+    p = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", program, f"-max_total_time={SECONDS}", "-entropic=0", "-print_funcs=0", "-print_final_stats=1", f"-artifact_prefix={CRASHES}/{target}-",
                         *MORE.get(name, []), new_inputs(target), os.path.join(TOP, "fuzz/corpus", target)],
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=ENVIRONMENT, timeout=SECONDS + 600)
     said = p.stdout.decode(errors="replace")

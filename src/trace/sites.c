@@ -15,7 +15,7 @@ static struct site nowhere[SITE_BLOCK];
 
 void sites_deinit(struct sites *s)
 {
-	for (size_t i = 0; i < SITES_MAX / SITE_BLOCK; i++)
+	for (size_t i = 0; i <= s->count / SITE_BLOCK && i < SITES_MAX / SITE_BLOCK; i++)
 		if (s->blocks[i] != nowhere)
 			free(s->blocks[i]);
 	*s = (struct sites){ 0 };
