@@ -108,6 +108,22 @@ uint32_t handovers_begin(struct making *m, uint64_t work)
 	return (uint32_t)h->n_queued - 1;
 }
 
+void handovers_rename(struct making *m, uint32_t before, uint32_t now)
+{
+	struct handovers *h = &m->handovers;
+
+	for (size_t i = 0; i < h->n_timers; i++)
+		making_rename(&h->timers[i].by, before, now);
+	for (size_t i = 0; i < h->n_queued; i++) {
+		making_rename(&h->queued[i].by, before, now);
+		making_rename(&h->queued[i].timer.by, before, now);
+	}
+	for (size_t i = 0; i < m->history->n_queued; i++) {
+		making_rename(&m->history->queued[i].by, before, now);
+		making_rename(&m->history->queued[i].timer.by, before, now);
+	}
+}
+
 void handovers_deinit(struct handovers *h)
 {
 	free(h->timers);

@@ -415,13 +415,16 @@ static void move(void *state, struct stacks *s, const struct stack *from, const 
 	struct history *h = m->history;
 
 	for (size_t i = 0; i < h->n_slices; i++)
-		if (h->slices[i].thread == before)
-			h->slices[i].thread = now;
+		making_rename(&h->slices[i].thread, before, now);
 	for (size_t i = 0; i < h->n_spans; i++)
-		if (h->spans[i].thread == before)
-			h->spans[i].thread = now;
-	if (h->host_thread == before)
-		h->host_thread = now;
+		making_rename(&h->spans[i].thread, before, now);
+	for (size_t i = 0; i < h->n_aways; i++) {
+		making_rename(&h->aways[i].thread, before, now);
+		making_rename(&h->aways[i].waker, before, now);
+		making_rename(&h->aways[i].timer.by, before, now);
+	}
+	handovers_rename(m, before, now);
+	making_rename(&h->host_thread, before, now);
 	for (unsigned i = 0; i < m->n_cpus; i++)
 		slices_rename(&m->running[i], before, now);
 	m->open[now] = m->open[before];

@@ -99,6 +99,13 @@ struct making {
 	size_t slices_cap, aways_cap, spans_cap, functions_cap, queued_cap;
 };
 
+/* What was one thread's is another's. */
+static inline void making_rename(uint32_t *thread, uint32_t before, uint32_t now)
+{
+	if (*thread == before)
+		*thread = now;
+}
+
 /* slices.c. The slice that the vCPU is in ends now, and another one of that thread begins. */
 /* From from_ns up to now nothing is known of the vCPU; it runs that thread now. */
 void slices_gap(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint64_t from_ns);
@@ -120,6 +127,8 @@ void handovers_queue(struct making *m, const struct stacks *s, const struct stac
 void handovers_tell(const struct making *m, const struct stacks *s, const struct stack *stack, struct away *ret);
 /* Work is begun: the number of how it was queued; HISTORY_NONE: that is not known. */
 uint32_t handovers_begin(struct making *m, uint64_t work);
+/* What was one thread's is another's. */
+void handovers_rename(struct making *m, uint32_t before, uint32_t now);
 void handovers_deinit(struct handovers *h);
 
 /* What each function stands for, by number. The caller frees it. */

@@ -207,10 +207,8 @@ void slices_leave(struct making *m, const struct stacks *s, const struct stack *
 
 void slices_rename(struct running *r, uint32_t before, uint32_t now)
 {
-	if (r->plain.slice.thread == before)
-		r->plain.slice.thread = now;
-	if (r->interrupt.slice.thread == before)
-		r->interrupt.slice.thread = now;
+	making_rename(&r->plain.slice.thread, before, now);
+	making_rename(&r->interrupt.slice.thread, before, now);
 }
 
 static struct open_slice open_slice(uint32_t thread, unsigned cpu, size_t functions)

@@ -87,7 +87,7 @@ static void put_off(struct walking *w, const struct stretch *stretch)
 static void put_off_thread(struct walking *w, uint32_t thread, uint64_t from, uint64_t to, uint32_t away)
 {
 	put_off(w, &(struct stretch){
-		.kind = LINK_RUN, .thread = thread, .from = from, .to = to, .away = away, .next = HISTORY_NONE,
+		.kind = LINK_RUN, .thread = thread, .from = from, .to = to, .away = away,
 		.work = HISTORY_NONE,
 	});
 }
@@ -167,8 +167,16 @@ static void walk_birth(struct walking *w, uint32_t thread, uint64_t from, uint64
 		put_link(w, LINK_UNKNOWN, thread, from, made, HISTORY_NONE, away);
 }
 
+/* The vCPU on which an absence ends; if it never does, the last that the thread ran on. */
+static unsigned cpu_of(const struct history *h, const struct away *a)
+{
+	uint32_t slice = history_slice(h, a->thread, a->end_ns);
+
+	return slice == HISTORY_NONE ? 0 : h->slices[slice].cpu;
+}
+
 /* The absence behind a slice, up to `to`. */
-static void walk_away(struct walking *w, uint32_t number, unsigned cpu, uint64_t from, uint64_t to, uint32_t via)
+static void walk_away(struct walking *w, uint32_t number, uint64_t from, uint64_t to, uint32_t via)
 {
 	const struct away *a = &w->h->aways[number];
 	uint64_t woken, end = a->end_ns < from ? from : a->end_ns;
@@ -180,7 +188,7 @@ static void walk_away(struct walking *w, uint32_t number, unsigned cpu, uint64_t
 	woken = a->wake_ns < to ? a->wake_ns : to;
 	if (woken < from)
 		woken = from;
-	put_ready(w, a->thread, cpu, woken, to, via);
+	put_ready(w, a->thread, cpu_of(w->h, a), woken, to, via);
 	if (woken > from)
 		walk_sleep(w, a, number, from, woken);
 }
@@ -243,7 +251,6 @@ static void walk_off(struct walking *w, struct stretch x, uint32_t number)
 	const struct slice *slice = number == HISTORY_NONE ? NULL : &h->slices[number];
 	uint32_t off = away_before(w, slice ? w->away_at[number] : w->found[x.thread], x.to);
 	uint64_t to = x.to, start = off != HISTORY_NONE ? h->aways[off].start_ns : 0;
-	unsigned cpu = x.next != HISTORY_NONE ? h->slices[x.next].cpu : slice ? slice->cpu : 0;
 
 	if (!slice && off == HISTORY_NONE) {
 		walk_birth(w, x.thread, x.from, to, x.away);
@@ -256,7 +263,7 @@ static void walk_off(struct walking *w, struct stretch x, uint32_t number)
 	x.to = start;
 	put_off(w, &x);
 	if (off != HISTORY_NONE)
-		walk_away(w, off, cpu, start, to, x.away);
+		walk_away(w, off, start, to, x.away);
 	else
 		put_link(w, LINK_UNKNOWN, x.thread, start, to, HISTORY_NONE, x.away);
 }
@@ -275,7 +282,6 @@ static void walk_slice(struct walking *w, struct stretch x, uint32_t number)
 		return;
 	}
 	x.to = start;
-	x.next = number;
 	put_off(w, &x);
 }
 

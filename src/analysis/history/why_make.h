@@ -16,7 +16,6 @@ struct stretch {
 	uint32_t thread;        /* whose it is */
 	uint64_t from, to;
 	uint32_t away;          /* the absence that led to the thread; HISTORY_NONE */
-	uint32_t next;          /* the thread's slice that comes next in time; HISTORY_NONE */
 	uint32_t work;          /* it is one link, up to when this work was queued by an interrupt; HISTORY_NONE */
 };
 

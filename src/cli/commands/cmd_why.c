@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,12 +238,18 @@ static void find_entered(void *state, size_t moment, struct stacks *stacks)
 	}
 }
 
-/* If a vCPU enters a function at that very time, it is its thread's moment. */
-static int find_caller(struct trace_arg *t, uint64_t ns, struct milestone *ret, struct error *err)
+/* If it is that a vCPU enters a function, it is its thread's moment. */
+static int find_caller(struct trace_arg *t, const char *what, uint64_t ns, struct milestone *ret, struct error *err)
 {
+	static const char *const others[] = { "exec:", "log:", "test:", "time:" };
 	struct entered entered = { .ns = ns, .stack = -1 };
 	const uint64_t behind = ns + 1;
 
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (!strncmp(what, others[i], strlen(others[i])))
+			return 0;
+	if (isdigit((unsigned char)*what) || !strcmp(what, "end") || !strcmp(what, "trigger"))
+		return 0;
 	trace_arg_index(t);
 	if (moments_analyse(&t->session, &behind, 1, find_entered, &entered, err) < 0)
 		return -1;
@@ -287,7 +294,7 @@ static int find_moment(const struct args *args, struct trace_arg *t, const struc
 		return 0;
 	if (is_condition(what)) {
 		if (moment_find(t, boot, option, what, &ns, err) < 0 ||
-		    find_time(t, h, option, what, boot, ns, ret, err) < 0 || find_caller(t, ns, ret, err) < 0)
+		    find_time(t, h, option, what, boot, ns, ret, err) < 0 || find_caller(t, what, ns, ret, err) < 0)
 			return -1;
 		snprintf(ret->name, sizeof ret->name, "%s", what);
 		return 0;
@@ -324,7 +331,7 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 		uint64_t ns = intervals->list[0].stop_ns;
 
 		if (find_time(t, h, "stop", arg(args, "stop"), &boot, ns, &until, err) < 0 ||
-		    find_caller(t, ns, &until, err) < 0)
+		    find_caller(t, arg(args, "stop"), ns, &until, err) < 0)
 			return EXIT_FAILED;
 	} else if (up_to) {
 		if (find_moment(args, t, h, up_to, &boot, &until, err) < 0)
