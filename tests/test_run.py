@@ -2,6 +2,7 @@
 """upto run: what other programs start is recorded, and they see what they would see without."""
 import glob
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -125,6 +126,40 @@ def test_stand_in(tmp_path):
             check_is_whole(trace)
     p = subprocess.run([STAND_IN, "-M", "microvm", "-kernel", "x"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     assert p.returncode == 1 and b"microvm hangs" in p.stderr
+
+
+@pytest.mark.weight(4)
+def test_descriptors(tmp_path):
+    """What QEMU is given stays its own: its input, a descriptor that it inherits, and its errors' file, which it opens again and empties."""
+    folder = place(tmp_path)
+    env = dict(os.environ, UPTO_DIR=str(folder))
+    os.makedirs(os.path.dirname(STAND_IN), exist_ok=True)
+    if not os.path.islink(STAND_IN):
+        os.symlink(UPTO, STAND_IN)
+    for starter in ["qemu-system-x86_64"], [STAND_IN], [UPTO, "run", "-d", folder, "--", "qemu-system-x86_64"]:
+        asked = [*starter, "-accel", "tcg", "-display", "none", "-serial", "none", "-S", "-monitor", "stdio"]
+        p = subprocess.run(asked, env=env, input=b"info status\nquit\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        assert p.returncode == 0 and b"paused" in p.stdout, p
+        args = tiny_args()[1:]
+        at = args.index("-drive")
+        with open(args[at + 1].split("=", 1)[1].split(",")[0], "rb") as image:
+            drive = ["-add-fd", f"fd={image.fileno()},set=2", "-drive", "file=/dev/fdset/2,format=raw,snapshot=on"]
+            p = subprocess.run([*starter, *args[:at], *drive, *args[at + 2:]], env=env, stdin=subprocess.DEVNULL, pass_fds=[image.fileno()], check=False)
+        assert p.returncode == TINY_EXIT, (starter, p)
+    said = []
+    guest = qemu_args("6.12", initrd("6.12", "brief"), append="no_timer_check")
+    at = guest.index("-nographic")
+    guest[at:at + 1] = ["-display", "none", "-monitor", "none", "-serial", "file:/proc/self/fd/2"]
+    for name, starter in ("plain", []), ("run", [UPTO, "run", "-d", str(folder), "--"]):
+        errors = tmp_path / name
+        with open(errors, "w") as f:
+            f.write("what stood there before\n")
+        run(*starter, script(tmp_path, f"exec {quoted(guest)} </dev/null 2>>{errors}"))
+        text = errors.read_bytes()
+        assert b"\0" not in text and b"upto" not in text, text
+        said.append(re.sub(rb"\[ *[\d.]+\]|\d+", b"", text).splitlines())
+    assert said[0] == said[1] and said[0], said
+    assert len(traces(folder)) >= 3
 
 
 @pytest.mark.weight(3)
