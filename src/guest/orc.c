@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/search.h"
+
 enum {
 	IP_BYTES = 4,
 	ENTRY_BYTES = 6,
@@ -48,17 +50,9 @@ static enum kind kind_of(const struct orc *o, uint8_t flags, unsigned sp_reg)
 /* The last entry that begins at the address or before. */
 static bool find(const struct orc *o, uint64_t ip, struct entry *ret)
 {
-	size_t low = 0, high = o->ips.len / IP_BYTES;
+	size_t low = first_not(i, 0, o->ips.len / IP_BYTES, code_of(o, i) <= ip);
 	const uint8_t *p;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (code_of(o, middle) <= ip)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || low * ENTRY_BYTES > o->entries.len)
 		return false;
 	p = o->entries.data + (low - 1) * ENTRY_BYTES;

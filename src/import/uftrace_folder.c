@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/search.h"
 #include "trace/format.h"
 
 enum { ENTRY, EXIT, LOST, EVENT, MAGIC = 5, RECORD = 16, LINE = 1024 };
@@ -203,18 +204,11 @@ static const char *name_of(const struct folder *f, uint64_t address)
 {
 	for (size_t i = 0; i < f->n_modules; i++) {
 		const struct module *m = &f->modules[i];
-		size_t low = 0, high = m->count;
+		size_t low;
 
 		if (address < m->from || address >= m->to)
 			continue;
-		while (low < high) {
-			size_t middle = (low + high) / 2;
-
-			if (m->symbols[middle].address <= address - m->from)
-				low = middle + 1;
-			else
-				high = middle;
-		}
+		low = first_not(k, 0, m->count, m->symbols[k].address <= address - m->from);
 		return low ? m->symbols[low - 1].name : "";
 	}
 	return "";

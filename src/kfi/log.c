@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "words.h"
 
 enum { WORDS_MAX = 16 };
@@ -396,16 +397,8 @@ static size_t list_places(const struct kfi_log *log, struct place *places)
 /* The function that the address is in; `caller` itself, which no function of the log is: it is in none. */
 static uint32_t function_at(const struct place *places, size_t n, uint64_t addr, uint32_t caller)
 {
-	size_t low = 0, high = n;
+	size_t low = first_not(i, 0, n, places[i].addr <= addr);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (places[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && addr - places[low - 1].addr < KFI_FUNCTION_MAX ? places[low - 1].function : caller;
 }
 

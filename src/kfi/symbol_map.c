@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "guest/system_map.h"
 #include "log.h"
 
@@ -83,17 +84,7 @@ static uint64_t addr_of(const struct symbol_map *map, size_t i)
 /* How many symbols are at or below the address. */
 static size_t count_up_to(const struct symbol_map *map, uint64_t addr)
 {
-	size_t low = 0, high = map->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (addr_of(map, middle) <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return first_not(i, 0, map->count, addr_of(map, i) <= addr);
 }
 
 const char *symbol_map_at(const struct symbol_map *map, uint64_t addr, uint64_t *ret_offset)
@@ -114,16 +105,8 @@ const char *symbol_map_at(const struct symbol_map *map, uint64_t addr, uint64_t 
 
 bool symbol_map_find(const struct symbol_map *map, const char *name, uint64_t *ret_addr)
 {
-	size_t low = 0, high = map->count;
+	size_t low = first_not(i, 0, map->count, strcmp(name_of(map, map->by_name[i]), name) < 0);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (strcmp(name_of(map, map->by_name[middle]), name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == map->count || strcmp(name_of(map, map->by_name[low]), name))
 		return false;
 	*ret_addr = map->list.symbols[map->by_name[low]].addr;

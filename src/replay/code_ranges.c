@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 void code_ranges_add(struct code_ranges *r, const struct code_range *range)
 {
@@ -69,17 +70,7 @@ void code_ranges_deinit(struct code_ranges *r)
 /* How many ranges begin at or below the address. */
 static size_t count_up_to(const struct code_ranges *r, uint64_t addr)
 {
-	size_t low = 0, high = r->count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->list[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return first_not(i, 0, r->count, r->list[i].start <= addr);
 }
 
 /* Of two that hold the address, the one that counts then; `a` may be NULL. */
@@ -104,16 +95,8 @@ static const struct code_range *better(const struct code_range *a, const struct 
 static const struct code_range *best_of(const struct code_ranges *r, size_t first, size_t end, uint64_t ns)
 {
 	const struct code_range *best = &r->list[first];
-	size_t low = first, high = end;
+	size_t low = first_not(i, first, end, r->list[i].from_ns <= ns);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->list[mid].from_ns <= ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (low < end)
 		best = better(best, &r->list[low], ns);
 	for (size_t i = low; i > first && r->list[i - 1].lasts_ns > ns; i--)

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/crc32.h"
 #include "base/file.h"
+#include "base/search.h"
 #include "shapes.h"
 
 #define INDEX_MAGIC "\x89uptoidx"
@@ -430,16 +431,8 @@ void index_free(struct index *x)
 
 size_t index_at(const struct index *x, uint64_t ns)
 {
-	size_t low = 0, high = x->count;
+	size_t low = first_not(i, 0, x->count, x->entries[i].ns <= ns);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (x->entries[mid].ns <= ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low ? low - 1 : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 enum {
 	PARTS_PER_THREAD = 5, /* some parts take longer: a thread that is done takes the next part */
@@ -135,16 +136,9 @@ static size_t entry_at(const struct parts_crew *crew, const struct index *index,
 	const struct reader *r = crew->session->reader;
 	uint64_t before = reader_events_before(r, crew->span.from_ns);
 	uint64_t all = reader_events_before(r, crew->span.to_ns) - before;
-	size_t low = 0, high = index->count;
+	size_t low = first_not(i, 0, index->count,
+			       reader_events_before(r, index->entries[i].ns) < before + all / crew->n * part);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (reader_events_before(r, index->entries[middle].ns) < before + all / crew->n * part)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < index->count ? low : index->count - 1;
 }
 
@@ -178,17 +172,7 @@ static void find_begins(struct parts_crew *crew)
 /* The first chunk that begins at that time or later. */
 static size_t find_begin(const struct parts_crew *crew, uint64_t ns)
 {
-	size_t low = 0, high = crew->n_begins;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (crew->begins[middle].ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return first_not(i, 0, crew->n_begins, crew->begins[i].ns < ns);
 }
 
 /*

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/search.h"
 
 struct space {
 	uint32_t parent;       /* version that it began with; 0: none */
@@ -176,23 +177,14 @@ void spaces_deinit(struct spaces *s)
 /* How many of the task's and earlier changes come at or before that time. */
 static size_t changes_until(const struct spaces *s, uint64_t task, uint64_t ns)
 {
-	size_t low = 0, high = s->n_changes;
+	const struct space_change *c = s->changes;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct space_change *c = &s->changes[mid];
-
-		if (c->task < task || (c->task == task && c->ns <= ns))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return first_not(i, 0, s->n_changes, c[i].task < task || (c[i].task == task && c[i].ns <= ns));
 }
 
 void spaces_view(const struct spaces *s, uint64_t task, uint64_t ns, struct space_view *ret)
 {
-	size_t i = changes_until(s, task, ns), low = 0, high, boot = boots_at(s->boots, ns);
+	size_t i = changes_until(s, task, ns), low, boot = boots_at(s->boots, ns);
 	const struct space *space;
 
 	*ret = (struct space_view){ .task = task, .from_ns = s->boots->list[boot].start_ns, .to_ns = UINT64_MAX };
@@ -204,15 +196,7 @@ void spaces_view(const struct spaces *s, uint64_t task, uint64_t ns, struct spac
 		return;
 	ret->from_ns = s->changes[i - 1].ns;
 	space = &s->list[s->changes[i - 1].space];
-	high = space->count;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->code[space->mappings[mid]].ns <= ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = first_not(k, 0, space->count, s->code[space->mappings[k]].ns <= ns);
 	if (low < space->count && s->code[space->mappings[low]].ns < ret->to_ns)
 		ret->to_ns = s->code[space->mappings[low]].ns;
 	if (low && s->code[space->mappings[low - 1]].ns > ret->from_ns)

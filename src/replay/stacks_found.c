@@ -5,6 +5,8 @@
  */
 #include "stacks_frames.h"
 
+#include "base/search.h"
+
 static const enum frame_kind frame_kinds[STACK_CALL_KINDS] = {
 	[STACK_BASE] = FRAME_BASE,           [STACK_CALL] = FRAME_CALL,       [STACK_TAIL] = FRAME_TAIL,
 	[STACK_INTERRUPT] = FRAME_INTERRUPT, [STACK_SYSCALL] = FRAME_SYSCALL, [STACK_SIGNAL] = FRAME_SIGNAL,
@@ -128,17 +130,7 @@ static void find(struct replay *r, const struct stack_record *record, unsigned c
 /* The first record of that gap, or of a later one; they are in the order of gaps. */
 static size_t first_of(const struct stack_records *records, uint64_t gap)
 {
-	size_t from = 0, to = records->count;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (records->records[middle].gap < gap)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return first_not(i, 0, records->count, records->records[i].gap < gap);
 }
 
 void replay_find_stacks(struct replay *r, uint64_t gap, unsigned cpu)

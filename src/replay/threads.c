@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "trace/thinned.h"
 
 static struct thread *begin(struct threads *t, const struct task_record *r)
@@ -203,21 +204,19 @@ void threads_deinit(struct threads *t)
 	*t = (struct threads){ 0 };
 }
 
+/* Is what is told of a task_struct at a time in the order up to (task, ns)? */
+static bool is_up_to(uint64_t told_task, uint64_t told_ns, uint64_t task, uint64_t ns)
+{
+	return told_task < task || (told_task == task && told_ns <= ns);
+}
+
 /* How many of records_by_task are of a task_struct up to that time, or come before those. */
 static size_t records_up_to(const struct threads *t, uint64_t task, uint64_t ns)
 {
-	size_t low = 0, high = t->n_records;
+	const struct task_record *all = t->records;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct task_record *x = &t->records[t->records_by_task[mid]];
-
-		if (x->task < task || (x->task == task && x->ns <= ns))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return first_not(i, 0, t->n_records,
+			 is_up_to(all[t->records_by_task[i]].task, all[t->records_by_task[i]].ns, task, ns));
 }
 
 /* Number of the last record of a task_struct up to that time; -1: there is none. */
@@ -271,17 +270,9 @@ bool threads_has_name(const struct threads *t, const struct thread *thread, cons
 
 uint32_t threads_program(const struct threads *t, long thread, uint64_t ns)
 {
-	uint32_t low = t->list[thread].first_program + 1, high = low - 1 + t->list[thread].n_programs;
+	uint32_t first = t->list[thread].first_program, end = first + t->list[thread].n_programs;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (t->programs[mid].start_ns <= ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low - 1;
+	return (uint32_t)first_not(i, first + 1, end, t->programs[i].start_ns <= ns) - 1;
 }
 
 static bool same_boot(const struct threads *t, const struct thread *thread, uint64_t ns)
@@ -291,18 +282,10 @@ static bool same_boot(const struct threads *t, const struct thread *thread, uint
 
 long threads_find(const struct threads *t, uint64_t task, uint64_t ns)
 {
-	size_t low = 0, high = t->count;
+	const struct thread *all = t->list;
+	size_t low = first_not(i, 0, t->count,
+			       is_up_to(all[t->by_task[i]].task, all[t->by_task[i]].start_ns, task, ns));
 
-	/* the first that comes after (task, ns) */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct thread *x = &t->list[t->by_task[mid]];
-
-		if (x->task < task || (x->task == task && x->start_ns <= ns))
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	/* one that was only seen later was there before, all the same */
 	if (low && t->list[t->by_task[low - 1]].task == task && same_boot(t, &t->list[t->by_task[low - 1]], ns))
 		return t->by_task[low - 1];

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 const char *boot_key(size_t boot, const char *key, char buffer[BOOT_KEY])
 {
@@ -74,17 +75,7 @@ static int read_wakes(const struct meta *meta, struct boots *b, struct error *er
 /* How many of the wakes begin up to then. */
 static size_t wakes_until(const struct boots *b, uint64_t ns)
 {
-	size_t low = 0, high = b->n_wakes;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (b->wakes[mid].start_ns <= ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return first_not(i, 0, b->n_wakes, b->wakes[i].start_ns <= ns);
 }
 
 const struct wake *boots_wake_at(const struct boots *b, uint64_t ns)
@@ -157,15 +148,7 @@ void boots_deinit(struct boots *b)
 
 size_t boots_at(const struct boots *b, uint64_t ns)
 {
-	size_t low = 1, high = b->count;
+	size_t low = first_not(i, 1, b->count, b->list[i].start_ns <= ns);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (b->list[mid].start_ns <= ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low - 1;
 }

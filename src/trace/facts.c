@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 const char *fact_kind_name(enum fact_kind kind)
 {
@@ -168,15 +169,5 @@ const struct fact *facts_find(const struct facts *all, enum fact_kind kind, uint
 
 size_t facts_at(const struct facts *all, uint64_t ns)
 {
-	size_t low = 0, high = all->count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (all->list[mid].ns < ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return first_not(i, 0, all->count, all->list[i].ns < ns);
 }

@@ -3,6 +3,7 @@
 #ifndef UPTO_ANALYSIS_INTERVALS_H
 #define UPTO_ANALYSIS_INTERVALS_H
 
+#include "base/search.h"
 #include "trace/thinned.h"
 
 struct intervals {
@@ -15,17 +16,7 @@ struct intervals {
 /* The number of the first of them that is not over at that time; count: all are. */
 static inline size_t intervals_find(const struct intervals *x, uint64_t ns)
 {
-	size_t low = 0, high = x->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (x->list[middle].stop_ns > ns)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return first_not(i, 0, x->count, x->list[i].stop_ns <= ns);
 }
 
 /* Does one of them have a part of what lasts from there up to before end_ns? */

@@ -6,6 +6,7 @@
 
 #include "analysis/processes/syscall_list.h"
 #include "base/alloc.h"
+#include "base/search.h"
 
 enum { SYSCALLS_MAX = 1024 };
 
@@ -71,16 +72,8 @@ static void find_own(const struct facts *facts, struct owns *ret)
 static bool has_own(const struct owns *o, uint64_t task, uint32_t event, uint64_t from_ns, uint64_t to_ns)
 {
 	struct own first = { .key = own_key(task, event), .ns = from_ns };
-	size_t low = 0, high = o->count;
+	size_t low = first_not(i, 0, o->count, by_key(&o->list[i], &first) < 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (by_key(&o->list[middle], &first) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < o->count && o->list[low].key == first.key && o->list[low].ns <= to_ns;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "replay/walk.h"
 
 /* All vCPUs' records, by vCPU and counter. */
@@ -50,17 +51,7 @@ static void find_records(struct facts *facts, struct records *ret)
 /* The number of the vCPU's first record that is not before that. */
 static size_t record_at(const struct records *r, unsigned cpu, uint64_t insns)
 {
-	size_t low = r->first[cpu], high = r->first[cpu + 1];
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->list[middle]->insns < insns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return first_not(i, r->first[cpu], r->first[cpu + 1], r->list[i]->insns < insns);
 }
 
 static int begin(void *state, const struct chunk_header *h, struct error *err)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "history.h"
 
 /*
@@ -47,16 +48,8 @@ void history_index(struct history *h)
 /* The place of the last slice of a list that began before the moment; `end`: there is none. */
 static uint32_t last_before(const struct history *h, const uint32_t *list, uint32_t begin, uint32_t end, uint64_t ns)
 {
-	uint32_t low = begin, high = end;
+	uint32_t low = first_not(i, begin, end, h->slices[list[i]].start_ns < ns);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (h->slices[list[mid]].start_ns < ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low > begin ? low - 1 : end;
 }
 

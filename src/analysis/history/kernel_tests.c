@@ -17,6 +17,7 @@
 
 #include "analysis/ending/kernel_log.h"
 #include "base/alloc.h"
+#include "base/search.h"
 
 enum { SUITE_INDENT = 4 }; /* of a suite's lines, within those of all suites */
 
@@ -81,17 +82,7 @@ static void find_calls(struct tap *tap, const struct history *h)
 /* The first that began since the case before was told of. */
 static size_t first_call(const struct tap *tap, const struct history *h)
 {
-	size_t low = 0, high = tap->n_calls;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (h->spans[tap->calls[middle]].start_ns < tap->last_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return first_not(i, 0, tap->n_calls, h->spans[tap->calls[i]].start_ns < tap->last_ns);
 }
 
 /*

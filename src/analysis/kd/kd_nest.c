@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/search.h"
 
 enum { NOBODY = -1 };
 
@@ -103,16 +104,8 @@ static struct kd_frame *innermost(struct thread *t)
 /* The open call of that number, or NULL. Numbers ascend on a stack. */
 static struct kd_frame *find_frame(struct thread *t, uint64_t number)
 {
-	size_t low = 0, high = t->count;
+	size_t low = first_not(i, 0, t->count, t->frames[i].number < number);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (t->frames[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < t->count && t->frames[low].number == number && !t->frames[low].ended ? &t->frames[low] : NULL;
 }
 

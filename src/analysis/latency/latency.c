@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 static const char *const kind_names[LATENCY_KINDS] = {
 	[LATENCY_INTERRUPTS_OFF] = "interrupts-off",
@@ -481,17 +482,10 @@ static void give_roles(struct latency_run *run, const struct names *names)
 /* The first slice of the thread from that time on; NULL: there is none. */
 static const struct slice *slice_from(const struct history *h, uint32_t thread, uint64_t ns)
 {
-	uint32_t low = h->first_slice[thread], high = h->first_slice[thread + 1], end = high;
+	uint32_t end = h->first_slice[thread + 1];
+	size_t at = first_not(i, h->first_slice[thread], end, h->slices[h->by_thread[i]].start_ns < ns);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (h->slices[h->by_thread[middle]].start_ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < end ? &h->slices[h->by_thread[low]] : NULL;
+	return at < end ? &h->slices[h->by_thread[at]] : NULL;
 }
 
 /* The vCPU is that on which the thread runs then. */

@@ -2,6 +2,7 @@
 #include "syscall_list.h"
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "syscall_marks.h"
 
 /* Each host thread keeps its own marks; they are sorted afterwards. */
@@ -368,16 +369,8 @@ const struct fact *syscall_arguments(const struct syscall_record *c, const struc
 
 const struct syscall_record *syscalls_find(const struct syscalls *s, unsigned cpu, uint64_t insns, uint64_t ns)
 {
-	size_t low = 0, high = s->count;
+	size_t low = first_not(i, 0, s->count, s->calls[i].ns < ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->calls[middle].ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < s->count && s->calls[low].ns == ns; low++)
 		if (s->calls[low].cpu == cpu && s->calls[low].insns == insns)
 			return &s->calls[low];

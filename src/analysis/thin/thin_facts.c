@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "thin_make.h"
 #include "trace/facts.h"
 #include "trace/texts.h"
@@ -22,16 +23,8 @@ static int by_cpu_and_insns(const void *a, const void *b)
 static bool is_within(const struct thin_ranges *r, unsigned cpu, uint64_t insns)
 {
 	const struct thin_range at = { .cpu = cpu, .from = insns, .to = UINT64_MAX };
-	size_t low = 0, high = r->count;
+	size_t low = first_not(i, 0, r->count, by_cpu_and_insns(&r->list[i], &at) <= 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (by_cpu_and_insns(&r->list[middle], &at) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && r->list[low - 1].cpu == cpu && r->list[low - 1].to >= insns;
 }
 

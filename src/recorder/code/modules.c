@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "recorder/limits.h"
 
 enum { NUMBER_SHIFT = 32 }; /* numbers: the module's + 1 above the function's */
@@ -105,16 +106,8 @@ void modules_free(struct modules *m, uint64_t start)
 
 static const struct range *find_range(const struct module_ranges *r, uint64_t addr)
 {
-	size_t low = 0, high = r ? r->count : 0;
+	size_t low = first_not(i, 0, r ? r->count : 0, r->list[i].start <= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->list[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low && addr < r->list[low - 1].end ? &r->list[low - 1] : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "recorder/kernel/kernel.h"
 
 void thunks_find(struct thunks *t, const struct kernel *k)
@@ -30,15 +31,7 @@ void thunks_forget(struct thunks *t)
 
 const struct thunk *thunks_at(const struct thunks *t, uint64_t addr)
 {
-	size_t low = 0, high = t->count;
+	size_t low = first_not(i, 0, t->count, t->list[i].end <= addr);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (t->list[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < t->count && t->list[low].start <= addr ? &t->list[low] : NULL;
 }
