@@ -228,6 +228,23 @@ def test_new_threads(version, smp):
 
 @pytest.mark.parametrize("version, smp", CASES)
 @pytest.mark.weight(5)
+def test_lives(version, smp):
+    """What a thread ran, and how long it slept and was ready, is all of its life, to the nanosecond."""
+    trace, _ = recording(version, smp)
+    end, spent, lives = upto_json("info", "--json", trace)["duration_ns"], collections.Counter(), {}
+    for p in upto_json("ps", "--json", trace)["processes"]:
+        if p["pid"]:
+            spent[p["pid"]] += p["self_ns"]
+            lives[p["pid"]] = lives.get(p["pid"], (p["start_ns"], None))[0], p["end_ns"]
+    for w in upto_json("waits", "--json", "-n", "0", trace)["waits"]:
+        spent[w["pid"]] += w["asleep_ns"] + w["ready_ns"]
+    apart = [end - start - spent[pid] for pid, (start, ended) in lives.items() if ended is None]
+    # whose last event is earlier than the trace's, on another vCPU, ran up to there
+    assert len(apart) > 40 and sum(d != 0 for d in apart) <= smp and all(0 <= d < 5_000_000 for d in apart), apart
+
+
+@pytest.mark.parametrize("version, smp", CASES)
+@pytest.mark.weight(5)
 def test_programs(version, smp):
     """timeline has what a process ran of a program, from one exec to the next, to the instruction as ps has it; why names who ran by that."""
     trace, _ = recording(version, smp)
