@@ -167,6 +167,24 @@ def test_see():
     assert run("sh", "-c", "printf %s " + run(UPTO, "why", quoted).stdout.decode().partition("\n# see: upto ")[2].partition("\n")[0]).stdout.endswith(quoted.encode())
 
 
+@pytest.mark.weight(10)
+def test_part_of_a_timeline():
+    """What a timeline of a part names first is what why says of that part."""
+    trace = recording("6.12", "lock")
+    end = upto_json("info", "--json", trace)["duration_ns"]
+    whole_heading = [line for line in run(UPTO, "timeline", trace).stdout.decode().splitlines() if line.startswith("#")]
+    for begin, until in (0.5, 0.6), (0.7, 0.95):
+        part = ["--from", f"{int(end * begin)}ns", "--to", f"{int(end * until)}ns"]
+        causes = upto_json("why", "--json", *part, trace)["causes"]
+        heading = [line for line in run(UPTO, "timeline", *part, trace).stdout.decode().splitlines() if line.startswith("#")]
+        at = next(i for i, line in enumerate(heading) if line.startswith(f"# longest, from {int(end * begin) // 1000 / 1e6:.6f} s up to "))
+        shown = [re.sub(r"^# +[\d.]+ +\w+ (waiting for the CPU, for )?", "", line) for line in heading[at + 1:]]
+        assert shown == [f"{c['name']}: {c['what']}" for c in causes[:len(shown)]] and len(shown) > 1, (shown, causes[:5])
+        assert heading[at:] != whole_heading[-len(heading[at:]):]
+    to_end = run(UPTO, "timeline", "--from", f"{int(end * 0.5)}ns", trace).stdout.decode()
+    assert re.search(r"^# longest, from [\d.]+ s up to the request for power-off or restart:$", to_end, re.M), to_end[:500]
+
+
 RUNNERS = 300
 
 

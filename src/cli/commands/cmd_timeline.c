@@ -88,24 +88,53 @@ static void put_spans(struct buf *out, const struct reader *r)
 	free(spans);
 }
 
-/* What took longest, by what decided when the boot was done. */
-static void put_causes(struct buf *out, const struct trace_arg *t, const struct history *h, const struct span *boot)
+/* The part of the boot that is asked for, where it is not all of it. */
+static struct span part_of(const struct timeline_choice *choice, const struct span *boot)
+{
+	const struct intervals *in = choice->intervals;
+	struct span part = choice->span;
+
+	if (in->count && part.from_ns < in->list[0].start_ns)
+		part.from_ns = in->list[0].start_ns;
+	if (in->count && part.to_ns > in->list[in->count - 1].stop_ns)
+		part.to_ns = in->list[in->count - 1].stop_ns;
+	if (part.from_ns <= boot->from_ns)
+		part.from_ns = 0;
+	if (part.to_ns >= boot->to_ns)
+		part.to_ns = UINT64_MAX;
+	return part;
+}
+
+/* What took longest, by what decided when the boot was done, or whoever ran at the end of the part was so far. */
+static void put_causes(struct buf *out, const struct trace_arg *t, const struct history *h, const struct span *boot,
+		       const struct span *part)
 {
 	struct milestone until;
 	struct why why;
+	uint64_t from_ns;
 
 	if (!history_tells_wakes(h, &t->reader->meta) ||
-	    !milestone_default(h, &t->names, &t->threads, &t->reader->meta, boot, &until))
+	    !(part->to_ns < h->end_ns ? milestone_at(h, &t->threads, part->to_ns, &until)
+				      : milestone_default(h, &t->names, &t->threads, &t->reader->meta, boot, &until)))
 		return;
-	why_make(h, &t->names, &t->threads,
-		 thinned_from(&t->reader->meta, until.ns,
-			      t->names.boots->list[boots_at(t->names.boots, until.ns)].start_ns),
-		 &until, &why);
+	if (part->from_ns >= until.ns && !milestone_at(h, &t->threads, h->end_ns, &until))
+		return;
+	from_ns = thinned_from(&t->reader->meta, until.ns,
+			       t->names.boots->list[boots_at(t->names.boots, until.ns)].start_ns);
+	if (part->from_ns > from_ns)
+		from_ns = part->from_ns;
+	why_make(h, &t->names, &t->threads, from_ns, &until, &why);
 	for (size_t i = 0; i < why.n_causes && i < CAUSES_MAX; i++) {
 		const struct cause *c = &why.causes[i];
 
-		buf_printf(out, "\n# %s", i ? "  " : "longest, up to ");
+		buf_printf(out, "\n# %s", i ? "  " : "longest, ");
 		if (!i) {
+			if (part->from_ns) {
+				buf_printf(out, "from ");
+				put_moment(out, part->from_ns);
+				buf_printf(out, " s ");
+			}
+			buf_printf(out, "up to ");
 			terminal_escape(out, until.name);
 			buf_printf(out, ":\n#   ");
 		}
@@ -208,7 +237,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	struct buf heading = { 0 };
 	struct timeline_choice choice;
 	struct intervals recorded = { 0 };
-	struct span boot;
+	struct span boot, part;
 	bool *chosen = NULL;
 	int r;
 
@@ -228,7 +257,8 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 		put_phases(&heading, h, &boot);
 		if (boot.to_ns == UINT64_MAX) /* the last one */
 			ending_note_put(t, &h->facts, &heading);
-		put_causes(&heading, t, h, &boot);
+		part = part_of(&choice, &boot);
+		put_causes(&heading, t, h, &boot, &part);
 		buf_put_u8(&heading, 0);
 		view.heading = (char *)heading.data;
 	}
