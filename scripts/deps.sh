@@ -55,6 +55,9 @@ wanted() {
 	check python pytest python3-pytest
 	check python xdist python3-pytest-xdist
 	check program mke2fs e2fsprogs
+	check program mksquashfs squashfs-tools
+	check program mkfs.erofs erofs-utils
+	check program mkfs.btrfs btrfs-progs
 	check optional strace strace
 	check optional trace-cmd trace-cmd
 	check optional uftrace uftrace

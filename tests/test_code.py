@@ -269,10 +269,11 @@ def test_other_images():
     super_blocks = {
         "squashfs": (0, struct.pack("<4sIIIIHHHHHHQQ", b"hsqs", 1, 0, 131072, 0, 1, 17, 0, 1, 4, 0, 0, 4096)),
         "erofs": (1024, struct.pack("<IIIB", 0xE0F5E1E2, 0, 0, 12)),
+        "romfs": (0, struct.pack(">8sII16s", b"-rom1fs-", 1024, 0, b"small")),
         "qcow2": (0, b"QFI\xfb"),
         "zeros": (0, b""),
     }
-    says = {"qcow2": "qemu-img convert -O raw", "zeros": "no file is in it"}
+    says = {"qcow2": "qemu-img convert -O raw", "zeros": "no file is in it", "squashfs": "unsquashfs cannot unpack it", "erofs": "fsck.erofs cannot unpack it"}
     trace = recording("6.12", 1)[0]
     for kind, (at, block) in super_blocks.items():
         path = os.path.join(WORK, "image." + kind)
@@ -282,6 +283,57 @@ def test_other_images():
         said = p.stderr.decode()
         assert p.returncode == 1 and len(said.splitlines()) == 1 and path in said, (kind, p)
         assert kind in said and says.get(kind, "mount or unpack it") in said, (kind, said)
+
+
+def file_system(kind, path, root):
+    """An image with what is in the folder."""
+    if os.path.exists(path):
+        os.unlink(path)
+    if kind == "squashfs":
+        run("mksquashfs", root, path, "-quiet", "-no-progress")
+    elif kind == "erofs":
+        run("mkfs.erofs", path, root)
+    else:
+        with open(path, "wb") as f:
+            f.truncate(128 << 20)
+        run("/sbin/mkfs.btrfs", "-q", "-r", root, path)
+    return path
+
+
+@pytest.mark.weight(10)
+def test_unpacked(tmp_path):
+    """Images that a tool unpacks give their programs' names, whole or in a disk's partition; nothing stays, and a tool that is missing is named."""
+    folder = str(tmp_path)
+    root, trace, space = (os.path.join(folder, name) for name in ("root", "trace.upto", "space"))
+    os.makedirs(os.path.join(root, "usr/bin"))
+    os.mkdir(space)
+    shutil.copy(program("story"), os.path.join(root, "usr/bin"))
+    os.symlink("usr/bin", os.path.join(root, "bin"))
+    args = qemu_args("6.12", image("6.12"), disk=os.path.join(folder, "disk"))
+    at = args.index("-initrd")
+    args[at:at + 2] = ["-machine", f"pc,initrd={args[at + 1]}"]  # where upto does not look
+    record(trace, args)
+    assert set(calls_of(trace, "story")) == {"[story]"}
+    env = dict(os.environ, TMPDIR=space)
+    for kind in "squashfs", "erofs", "btrfs":
+        whole, disk = file_system(kind, os.path.join(folder, kind), root), os.path.join(folder, kind + ".disk")
+        size = os.path.getsize(whole) + 511 & ~511
+        with open(disk, "wb") as f, open(whole, "rb") as part:
+            f.write(bytes(446) + struct.pack("<BBBBBBBBII", 0, 0, 2, 0, 0x83, 0, 2, 0, 2048, size // 512) + bytes(48) + b"\x55\xaa")
+            f.seek(2048 * 512)
+            shutil.copyfileobj(part, f)
+            f.truncate(2048 * 512 + size)
+        for where in whole, disk:
+            copy = trace + ".copy"
+            shutil.copy(trace, copy)
+            said = run(UPTO, "symbols", "--sysroot", where, copy, env=env)
+            assert {f: n for f, n in calls_of(copy, "story").items() if f in STORY} == STORY, (where, said)
+        assert not os.listdir(space)
+    p = run(UPTO, "symbols", "--sysroot", os.path.join(folder, "squashfs"), trace, env=dict(env, PATH=space), check=False)
+    assert p.returncode == 1 and re.search(r": squashfs is read with unsquashfs: install squashfs-tools, or unpack it, and give that folder$", p.stderr.decode().strip()), p
+    full = dict(env, TMPDIR="/proc")
+    p = run(UPTO, "symbols", "--sysroot", os.path.join(folder, "squashfs"), trace, env=full, check=False)
+    assert p.returncode == 1 and p.stderr.decode().count("\n") == 1 and "/proc/upto-sysroot-" in p.stderr.decode(), p
 
 
 @pytest.mark.long

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads the guest's files on the host: from a folder, from the image of an ext2,
- * ext3 or ext4 file system, from a disk image with such file systems in its
- * partitions, or from an initramfs. Nothing is mounted and nothing is written.
+ * Reads the guest's files on the host: from a folder, from the image of an ext2, ext3 or ext4 file system, or, by the
+ * distribution's tools, which unpack them for a moment, of a squashfs, erofs or btrfs, from a disk image with such file
+ * systems in its partitions, or from an initramfs. Nothing is mounted.
  */
 #ifndef UPTO_GUEST_SYSROOT_H
 #define UPTO_GUEST_SYSROOT_H

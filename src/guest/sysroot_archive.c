@@ -18,14 +18,6 @@ static const char *rooted(const char *name, struct buf *out)
 	return (char *)out->data;
 }
 
-static bool any_wanted(const struct search *s)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (search_wants(&s->files[i]))
-			return true;
-	return s->visitor;
-}
-
 static void read_entry(struct archive *a, uint64_t size, struct buf *out)
 {
 	la_ssize_t n;
@@ -94,7 +86,7 @@ static int search_archive(const char *root, const uint8_t *data, size_t len, con
 		name = archive_entry_pathname(entry);
 		if (name && archive_entry_filetype(entry) == AE_IFREG && archive_entry_size(entry) > 0)
 			take_entry(a, rooted(name, &path), (uint64_t)archive_entry_size(entry), s);
-		if (!any_wanted(s))
+		if (!search_wants_any(s))
 			r = ARCHIVE_EOF;
 	}
 	if (r != ARCHIVE_EOF)
