@@ -47,7 +47,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "sysroot", "ROOTS", "the guest's files: folders, ext4 images, initramfs; with colons between them", ':' },
+	{ 0, "sysroot", "ROOTS", "the guest's files: folders, images of file systems, initramfs; with colons between them", ':' },
 	HELP_OPTION,
 	{ 0 },
 };
@@ -59,7 +59,7 @@ const struct command cmd_symbols = {
 	.description =
 		"Looks for the files that ran in the guest, and puts the functions of each into the trace, which then has their names "
 		"wherever it is read. 'upto record' and 'upto boot' do so themselves with the guest's initramfs, its disks that are "
-		"plain ext4 images, and what --sysroot names.\n"
+		"plain images of ext4, and what --sysroot names. Of squashfs, erofs and btrfs, squashfs-tools, erofs-utils or btrfs-progs must be installed.\n"
 		"A file is taken for one that ran if it has the build-id that was in the guest's memory, or else the ELF header and "
 		"the bytes of code that were there; first under its own path, then anywhere. If none of it was in memory, path and size "
 		"tell, or the inode in an ext4 image, but only if no other file may be meant.\n"

@@ -49,7 +49,7 @@ struct recording {
 		{ 0, "types", "FILE", \
 		  "where the kernel keeps things: BTF, an ELF file with BTF or debug information; \"learn\": the guest alone" }, \
 		{ 0, "sysroot", "ROOTS", \
-		  "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs", \
+		  "where the guest's files are, for the names of their functions: folders, images of file systems, initramfs", \
 		  ':' }, \
 		{ 0, "qemu-inside", "LIST", \
 		  "what to use of QEMU beside its interface: all, none, or clock,shutdown,suspend,values,registers,stores,turns", \
