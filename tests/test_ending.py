@@ -177,6 +177,28 @@ def test_restart():
 
 
 @pytest.mark.weight(16)
+def test_halts():
+    """A stall of RCU and a program that takes all memory are told of on the way, with whose they were; and that the machine was halted, by whom."""
+    image = initrd("6.12", "halts", f"{module('6.12', 'bugs', os.path.join(TOP, 'tests/guests/bugs.c'))}=/bugs.ko")
+    trace = os.path.join(WORK, "ending-halts.upto")
+    p = subprocess.Popen([UPTO, "record", "-f", "-o", trace, "--", *qemu_args("6.12", image, append="preempt=full", memory="256M", whole=True)],
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for line in p.stdout:
+        if b"System halted" in line:
+            break
+    time.sleep(1)
+    p.terminate()
+    ending, troubles, words = ended(trace, p.communicate()[1].decode(errors="replace"))
+    assert ending["how"] == "halt" and ending["comm"] == "halt" and words.startswith(f"halted by halt ({ending['pid']}), at "), (ending, words)
+    assert set(kinds := [t["kind"] for t in troubles]) == {"stall", "out of memory"} and kinds[-1] == "out of memory", troubles
+    assert troubles[0]["comm"] in ("insmod", "rcu_preempt"), troubles  # by the tick in what spins, or by who waits for it
+    awk = next(r for r in upto_json("ps", "--json", trace)["processes"] if r["comm"] == "awk")
+    assert f"Killed process {awk['pid']} (awk)" in troubles[-1]["text"], troubles[-1]
+    check(trace)
+    os.unlink(trace)
+
+
+@pytest.mark.weight(16)
 def test_troubles():
     """What a stock kernel complains of on the way: a warning, KFENCE's report, a lockup, a task that hangs, a BUG, an oops; each with whose it was."""
     image = initrd("6.12", "troubles", f"{module('6.12', 'bugs', os.path.join(TOP, 'tests/guests/bugs.c'))}=/bugs.ko")

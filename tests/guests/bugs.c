@@ -93,6 +93,22 @@ static noinline void keep_the_cpu(void)
 	preempt_enable();
 }
 
+static void stalled(struct rcu_head *head)
+{
+}
+
+/* A grace period that a reader holds up: others may run meanwhile, if the kernel is preempted (preempt=full). */
+static noinline void stall(void)
+{
+	static struct rcu_head head;
+
+	call_rcu(&head, stalled);
+	rcu_read_lock();
+	mdelay(5000);
+	rcu_read_unlock();
+	rcu_barrier();
+}
+
 static noinline void hang(void)
 {
 	schedule_timeout_uninterruptible(4 * HZ);
@@ -136,6 +152,10 @@ static int __init bugs_init(void)
 		WARN(1, "a warning of the tests");
 	if (!strcmp(what, "soft")) {
 		keep_the_cpu();
+		return 0;
+	}
+	if (!strcmp(what, "stall")) {
+		stall();
 		return 0;
 	}
 	if (!strcmp(what, "hung")) {
