@@ -17,7 +17,7 @@ import kd_reader
 from guest import IS_THROTTLED, CHECK, TOP, UPTO, WORK, Once, initrd, is_older, kernel, libraries_of, once_a_run, qemu_args, record, run, upto_json
 from test_code import recording
 from test_robust import Recording
-from test_thin import base
+from test_thin import base, named
 
 
 def boot(name, *options, image=None):
@@ -582,9 +582,8 @@ def test_pid_by_name():
     for command in "syscalls", "waits":
         assert run(UPTO, command, "--json", "--pid", name, trace).stdout == run(UPTO, command, "--json", "--pid", pid, trace).stdout
     # several of that name: what each of them has, together
-    inits = sorted(p for p, name in {(t["tgid"], t["comm"]) for t in rows} if name == "init" and p)
-    assert len(inits) > 1, inits
-    mounts = sorted(pids["mount"])
+    inits, mounts = (sorted(named(trace, name) & {t["pid"] for t in rows if t["pid"] == t["tgid"]}) for name in ("init", "mount"))
+    assert len(inits) > len(mounts) > 1, (inits, mounts)
     for command, span, name, those in (("syscalls", [], "init", inits), ("waits", [], "init", inits),
                                        ("syscalls", ["--start", "exec:init"], "mount", mounts)):
         def rows_of(pid):
