@@ -7,7 +7,7 @@
 
 #include "guest/learn.h"
 
-enum { MEMORY_PAGE = 4096, HOLES = 8, STEPS = 48 };
+enum { MEMORY_PAGE = 4096, HOLES = 8, STEPS = 32 };
 
 static const uint8_t *memory;
 static size_t memory_size;

@@ -267,7 +267,8 @@ int walk_chunks(const struct reader *r, const struct span *span, const struct ch
 	list_units(&crew);
 	for (unsigned i = 0; i < threads; i++)
 		members[i] = (struct member){ .crew = &crew, .state = states[i] };
-	for (unsigned i = 1; i < threads; i++)
+	/* a thread for which there is nothing to do takes longer than a small trace */
+	for (unsigned i = 1; i < threads && i < crew.n_units; i++)
 		members[i].started = pthread_create(&members[i].thread, NULL, work, &members[i]) == 0;
 	work(&members[0]);
 	for (unsigned i = 1; i < threads; i++)
