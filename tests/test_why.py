@@ -185,7 +185,7 @@ def test_part_of_a_timeline():
     assert re.search(r"^# longest, from [\d.]+ s up to the request for power-off or restart:$", to_end, re.M), to_end[:500]
 
 
-RUNNERS = 300
+RUNNERS = 400
 
 
 def relay():
@@ -204,9 +204,10 @@ def test_relay():
     """The chain goes on through all that handed on, however many they are, and none of them is told to be what it was not."""
     trace = relay()
     why = whole(trace)
-    turns = list(dict.fromkeys(link["comm"] for link in reversed(why["chain"]) if link["comm"].startswith("runner-")))[::-1][-RUNNERS + 3:]
-    # on one vCPU the next one runs only when who wrote to it sleeps again; the first is waited for as the others are made
-    assert turns == [f"runner-{i}" for i in range(RUNNERS - len(turns), RUNNERS)] and len(turns) == RUNNERS - 3, turns
+    turns = [int(name[7:]) for name in dict.fromkeys(link["comm"] for link in reversed(why["chain"]) if link["comm"].startswith("runner-"))]
+    # some were waited for before, as all were made; of some the first thread may have found that they were done
+    in_turn = [a for a, b in zip(turns, turns[1:]) if b == a - 1]
+    assert len(in_turn) > 3 * RUNNERS // 4, (len(in_turn), turns)
     assert not [c for c in why["causes"] if c["kind"] == "peer" and c["ns"] > 1e6 and "runner" in c["name"]], why["causes"][:10]
     # a thread is found by each name that it had, and a name that is only a thread's is not its process's
     names = {p["comm"]: p for p in upto_json("ps", "--json", trace)["processes"]}
