@@ -77,7 +77,7 @@ def test_asked():
     fails(2, r"--to svg: perfetto, firefox, .*, kfi or csv$", "export", "--to", "svg", "x.upto")
     fails(2, r"--to is missing: perfetto, firefox, .*, kfi or csv$", "export", "x.upto")
     fails(2, r"--until: one time", "export", "--to", "perfetto", "--to", "1s", "--until", "2s", "x.upto")
-    fails(2, r"--from: not with --to folded", "export", "--to", "folded", "--from", "1s", "x.upto")
+    fails(2, r"--to folded: --from, or --start and --stop, not both", "export", "--to", "folded", "--from", "1s", "--stop", "exec:init", "x.upto")
     fails(2, r"--max-size 1x: a number of bytes", "export", "--to", "folded", "--max-size", "1x", "x.upto")
     for to in "perfetto", "speedscope", "flamegraph":
         fails(1, r"--max-size: without any calls it is larger still", "export", "--to", to, "--max-size", "10", tiny())

@@ -54,6 +54,8 @@ struct call_stream {
 	size_t cap_items;
 	struct kernel_log log;
 	struct map lines; /* where a line was begun → its number in the log + 1 */
+	uint32_t *runs;   /* by vCPU: the thread that it is known to run, by its number + 1; 0: none is known */
+	unsigned n_cpus;
 	bool begun;       /* the part's begin is behind */
 	uint64_t last_ns; /* when something happened last */
 };
@@ -249,19 +251,26 @@ static void give_begin(struct call_stream *st, struct open_call *c, uint32_t thr
 
 static uint32_t asked(struct call_stream *st, const struct stack *stack);
 
+/* Tell that a vCPU runs the stack's thread, if no switch did: where what is recorded begins, or goes on. */
+static void tell_runs(struct call_stream *st, const struct stack *stack, uint64_t ns)
+{
+	struct stream_item item = { .kind = STREAM_RUNS, .ns = ns, .next = STREAM_NOBODY };
+	uint32_t known = story_thread(stack) + 1;
+
+	if (stack->cpu < 0 || (unsigned)stack->cpu >= st->n_cpus || stack->thread == THREAD_NONE ||
+	    st->runs[stack->cpu] == known)
+		return;
+	st->runs[stack->cpu] = known;
+	item.cpu = (unsigned)stack->cpu;
+	item.thread = asked(st, stack);
+	if (item.thread != STREAM_NOBODY)
+		give(st, &item);
+}
+
 static void tell_who_runs(struct call_stream *st, const struct stacks *s)
 {
-	for (size_t i = 0; i < s->count; i++) {
-		const struct stack *stack = &s->list[i];
-		struct stream_item item = { .kind = STREAM_RUNS, .ns = st->options->from_ns, .next = STREAM_NOBODY };
-
-		if (stack->cpu < 0 || stack->thread == THREAD_NONE)
-			continue;
-		item.cpu = (unsigned)stack->cpu;
-		item.thread = asked(st, stack);
-		if (item.thread != STREAM_NOBODY)
-			give(st, &item);
-	}
+	for (size_t i = 0; i < s->count; i++)
+		tell_runs(st, &s->list[i], st->options->from_ns);
 }
 
 /* The part begins: what is in progress is told of with its time, each thread's outermost call first. */
@@ -396,8 +405,11 @@ static void tell_of_cpu(struct call_stream *st, const struct story_moment *m)
 		.next = m->kind == STORY_SWITCH ? asked(st, m->next) : STREAM_NOBODY,
 	};
 
-	if (m->kind == STORY_SWITCH)
+	if (m->kind == STORY_SWITCH) {
 		item.leaves = leaves(st, m->stack);
+		if (m->next && m->cpu < st->n_cpus)
+			st->runs[m->cpu] = story_thread(m->next) + 1;
+	}
 	if (item.thread != STREAM_NOBODY || item.next != STREAM_NOBODY)
 		give(st, &item);
 }
@@ -470,8 +482,13 @@ static void hear(void *state, const struct story_moment *m)
 	if (!st->begun && m->kind != STORY_OPEN && (m->ns >= st->options->from_ns || m->kind == STORY_END))
 		begin_part(st, m->stacks);
 	switch (m->kind) {
-	case STORY_OPEN:
 	case STORY_ENTER:
+		/* no event enters what a new process has from its parent, which runs */
+		if (st->begun && !st->options->calls_only && m->stacks->event)
+			tell_runs(st, m->stack, m->ns);
+		enter(st, m);
+		break;
+	case STORY_OPEN:
 		enter(st, m);
 		break;
 	case STORY_LEAVE:
@@ -536,6 +553,7 @@ static void deinit(struct call_stream *st)
 	for (size_t i = 0; i < st->n_threads; i++)
 		free(st->threads[i].open);
 	free(st->threads);
+	free(st->runs);
 	free(st->items);
 	free(st->dead);
 	free(st->ready_marks);
@@ -564,6 +582,7 @@ int call_stream_tell(const struct session *session, const struct stream_options 
 		.err = err,
 		.first = 1,
 		.next = 1,
+		.n_cpus = reader_vcpus(session->reader),
 		.begun = !options->from_ns,
 	};
 	void *states[] = { &st };
@@ -571,6 +590,7 @@ int call_stream_tell(const struct session *session, const struct stream_options 
 	struct story_part part = { .to_ns = options->to_ns };
 	int r = held_calls_read(session->reader, &st.held_calls, err);
 
+	st.runs = xcalloc(st.n_cpus + 1, sizeof *st.runs);
 	if (!options->calls_only) {
 		mark_switches(&st);
 		find_lines(&st);
