@@ -389,12 +389,12 @@ def test_span_costs():
     assert len(pairs) > 0.98 * len(rows) > 500, (len(pairs), len(rows))
     wrong = [(r, c) for r, c in pairs if (r["insns"], r["cpu_ns"]) != (c["insns"], c["ns"])]
     assert not wrong, wrong[:3]
-    # those that no thread does, as all vCPUs together spent them
+    # those that no thread does, as all vCPUs together spent them; what a vCPU ran before it was halted for long is shared out by time
     for r in upto_json("timeline", "--json", "--all", "--kind", "boot,phase,level", trace)["timeline"]:
         if r["name"] == "firmware":  # in which a clock is seldom looked at
             continue
         ran = upto_json("top", "--json", "-n", "0", "--from", f"{r['start_ns']}ns", "--to", f"{r['end_ns']}ns", trace)["functions"]
-        assert abs(r["insns"] - sum(f["self_insns"] for f in ran)) < 100_000 + r["insns"] / 10 and abs(r["cpu_ns"] - sum(f["self_ns"] for f in ran)) < 3_000_000, r
+        assert abs(r["insns"] - sum(f["self_insns"] for f in ran)) < 100_000 + r["insns"] / 10 and abs(r["cpu_ns"] - sum(f["self_ns"] for f in ran)) < 3_000_000 + r["cpu_ns"] / 100, r
     told = [r for r in rows if r["others"]]
     # the first thread, which does them, is called so, then
     assert len(told) > 10 and not [r for r in told if r["pid"] == 1 and "swapper/0" in r["others"]] and not [r for r in told if r["others_ns"] > r["wait_ns"] * 2], told[:3]
