@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -331,6 +332,23 @@ def test_unpacked(tmp_path):
         assert not os.listdir(space)
     p = run(UPTO, "symbols", "--sysroot", os.path.join(folder, "squashfs"), trace, env=dict(env, PATH=space), check=False)
     assert p.returncode == 1 and re.search(r": squashfs is read with unsquashfs: install squashfs-tools, or unpack it, and give that folder$", p.stderr.decode().strip()), p
+    # also where it would be of a disk's only partition
+    p = run(UPTO, "symbols", "--sysroot", os.path.join(folder, "squashfs.disk"), trace, env=dict(env, PATH=space), check=False)
+    assert p.returncode == 1 and p.stderr.decode().strip().endswith("squashfs.disk: squashfs is read with unsquashfs: install squashfs-tools, or unpack it, and give that folder"), p
+    # Ctrl-C ends the tool and upto, and nothing stays
+    tools = os.path.join(folder, "tools")
+    os.mkdir(tools)
+    with open(os.path.join(tools, "unsquashfs"), "w") as f:
+        f.write("#!/bin/sh\nexec /bin/sleep 100\n")
+    os.chmod(f.name, 0o755)
+    with subprocess.Popen([UPTO, "symbols", "--sysroot", os.path.join(folder, "squashfs"), trace], env=dict(env, PATH=tools), stderr=subprocess.DEVNULL, start_new_session=True) as p:
+        for _ in range(100):
+            if os.listdir(space) and run("pgrep", "-g", p.pid, "-x", "sleep", check=False).returncode == 0:
+                break
+            time.sleep(0.1)
+        os.killpg(p.pid, signal.SIGINT)
+        p.wait(20)
+    assert p.returncode == -signal.SIGINT and not os.listdir(space), (p.returncode, os.listdir(space))
     full = dict(env, TMPDIR="/proc")
     p = run(UPTO, "symbols", "--sysroot", os.path.join(folder, "squashfs"), trace, env=full, check=False)
     assert p.returncode == 1 and p.stderr.decode().count("\n") == 1 and "/proc/upto-sysroot-" in p.stderr.decode(), p

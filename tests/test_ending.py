@@ -28,6 +28,15 @@ def ended(trace, said):
     return info["ending"], info["troubles"], words
 
 
+def ended_behind(line, seconds, trace, args):
+    """What upto says of a guest that it is told to end so long after the guest has printed that."""
+    p = subprocess.Popen([UPTO, "record", "-f", "-o", trace, "--", *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert any(line in printed for printed in p.stdout)
+    time.sleep(seconds)
+    p.terminate()
+    return p.communicate()[1].decode(errors="replace")
+
+
 def guest(name, init, *options):
     trace = os.path.join(WORK, f"ending-{name}.upto")
     said = record(trace, qemu_args("6.12", initrd("6.12", init)), *options).stderr.decode(errors="replace")
@@ -143,14 +152,7 @@ def test_flight():
 def test_hangs():
     """A guest that waits for what never comes, until somebody gives up: since when no process runs, which there are, and where each waits."""
     trace = os.path.join(WORK, "ending-hangs.upto")
-    p = subprocess.Popen([UPTO, "record", "-f", "-o", trace, "--", *qemu_args("6.12", initrd("6.12", "hangs"), whole=True)],
-                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    for line in p.stdout:
-        if b"waits" in line:
-            break
-    time.sleep(4)
-    p.terminate()
-    said = p.communicate()[1].decode(errors="replace")
+    said = ended_behind(b"waits", 4, trace, qemu_args("6.12", initrd("6.12", "hangs"), whole=True))
     ending, _, words = ended(trace, said)
     quiet = ending["quiet_ns"]
     cat = next(r for r in upto_json("ps", "--json", trace)["processes"] if r["comm"] == "cat")
@@ -181,14 +183,8 @@ def test_halts():
     """A stall of RCU and a program that takes all memory are told of on the way, with whose they were; and that the machine was halted, by whom."""
     image = initrd("6.12", "halts", f"{module('6.12', 'bugs', os.path.join(TOP, 'tests/guests/bugs.c'))}=/bugs.ko")
     trace = os.path.join(WORK, "ending-halts.upto")
-    p = subprocess.Popen([UPTO, "record", "-f", "-o", trace, "--", *qemu_args("6.12", image, append="preempt=full", memory="256M", whole=True)],
-                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    for line in p.stdout:
-        if b"System halted" in line:
-            break
-    time.sleep(1)
-    p.terminate()
-    ending, troubles, words = ended(trace, p.communicate()[1].decode(errors="replace"))
+    said = ended_behind(b"System halted", 1, trace, qemu_args("6.12", image, append="preempt=full", memory="256M", whole=True))
+    ending, troubles, words = ended(trace, said)
     assert ending["how"] == "halt" and ending["comm"] == "halt" and words.startswith(f"halted by halt ({ending['pid']}), at "), (ending, words)
     assert set(kinds := [t["kind"] for t in troubles]) == {"stall", "out of memory"} and kinds[-1] == "out of memory", troubles
     assert troubles[0]["comm"] in ("insmod", "rcu_preempt"), troubles  # by the tick in what spins, or by who waits for it

@@ -40,7 +40,12 @@ static bool type_of(int fd, uint64_t offset, uint64_t size, char type[TYPE_MAX])
 	return known;
 }
 
-/* Search a partition. False: it is nothing that is read. */
+static bool is_to_unpack(int fd, uint64_t offset, uint64_t size, char type[TYPE_MAX])
+{
+	return type_of(fd, offset, size, type) && sysroot_unpacks(type);
+}
+
+/* Search a partition. False: it is nothing that is read, or, with an error, cannot be. */
 static bool search_partition(const char *root, int fd, uint64_t start, uint64_t size, const struct search *s,
 			     struct error *err)
 {
@@ -50,17 +55,16 @@ static bool search_partition(const char *root, int fd, uint64_t start, uint64_t 
 		search_ext(root, start, s, err);
 		return true;
 	}
-	return type_of(fd, start, size, type) && sysroot_unpacks(type) &&
+	return is_to_unpack(fd, start, size, type) &&
 	       search_unpacked(root, fd, &(struct sysroot_part){ .type = type, .offset = start, .size = size }, s,
 			       err) == 0;
 }
 
 /* Search the disk's partitions. *ret_found: how many could be read. A damaged partition does not end the search. */
-static void search_partitions(const char *root, int fd, const struct search *s, unsigned *ret_found)
+static void search_partitions(const char *root, int fd, const struct search *s, unsigned *ret_found, struct error *err)
 {
 	blkid_probe probe = blkid_new_probe();
 	blkid_partlist list = NULL;
-	struct error ignored;
 
 	*ret_found = 0;
 	if (probe && blkid_probe_set_device(probe, fd, 0, 0) == 0 && blkid_probe_enable_partitions(probe, 1) == 0)
@@ -71,7 +75,7 @@ static void search_partitions(const char *root, int fd, const struct search *s, 
 
 		if (start > 0 && start < INT64_MAX / SECTOR && size > 0 && size < INT64_MAX / SECTOR)
 			*ret_found += search_partition(root, fd, (uint64_t)start * SECTOR, (uint64_t)size * SECTOR, s,
-						       &ignored);
+						       err);
 	}
 	blkid_free_probe(probe);
 }
@@ -100,6 +104,7 @@ static void tell_kind(const char *root, int fd, struct error *err)
 static int search(const char *root, const struct search *s, struct error *err)
 {
 	int fd = open(root, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r = 0;
+	struct error of_partition = { 0 };
 	char type[TYPE_MAX];
 	unsigned partitions;
 	struct stat st;
@@ -111,13 +116,15 @@ static int search(const char *root, const struct search *s, struct error *err)
 		r = search_folder(root, s, err);
 	} else if (is_ext(fd, 0)) {
 		r = search_ext(root, 0, s, err);
-	} else if (type_of(fd, 0, 0, type) && sysroot_unpacks(type)) {
+	} else if (is_to_unpack(fd, 0, 0, type)) {
 		r = search_unpacked(root, fd, &(struct sysroot_part){ .type = type }, s, err);
 	} else {
-		search_partitions(root, fd, s, &partitions);
+		search_partitions(root, fd, s, &partitions, &of_partition);
 		r = partitions ? 0 : search_archives(root, s, err);
 		if (r < 0)
 			tell_kind(root, fd, err);
+		if (r < 0 && *of_partition.text)
+			*err = of_partition;
 	}
 	if (fd >= 0)
 		close(fd);

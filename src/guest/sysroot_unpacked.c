@@ -69,24 +69,32 @@ static void remove_tree(const char *path)
 		fts_close(tree);
 }
 
-/* The program may be one for administrators, whose folders are in few users' PATH. Returns an errno. */
-static int start(char *const *argv, pid_t *ret)
+/*
+ * The program may be one for administrators, whose folders are in few users' PATH. It has that mask of signals. Returns
+ * an errno.
+ */
+static int start(char *const *argv, const sigset_t *mask, pid_t *ret)
 {
 	static const char *const folders[] = { "/usr/sbin", "/sbin" };
 	posix_spawn_file_actions_t quiet;
+	posix_spawnattr_t attributes;
 	int failed;
 
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, mask);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
 	posix_spawn_file_actions_init(&quiet);
 	posix_spawn_file_actions_addopen(&quiet, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	failed = posix_spawnp(ret, argv[0], &quiet, NULL, argv, environ);
+	failed = posix_spawnp(ret, argv[0], &quiet, &attributes, argv, environ);
 	for (size_t i = 0; failed == ENOENT && i < sizeof folders / sizeof *folders; i++) {
 		cleanup_free char *path = xasprintf("%s/%s", folders[i], argv[0]);
 
-		failed = posix_spawn(ret, path, &quiet, NULL, argv, environ);
+		failed = posix_spawn(ret, path, &quiet, &attributes, argv, environ);
 	}
 	posix_spawn_file_actions_destroy(&quiet);
+	posix_spawnattr_destroy(&attributes);
 	return failed;
 }
 
@@ -100,7 +108,8 @@ static char *fill_in(const char *word, const char *image, const char *folder)
 }
 
 /* What could not be unpacked does not matter, if anything could: device nodes, for who is not root. */
-static int unpack(const struct unpacker *u, const char *root, const char *image, const char *folder, struct error *err)
+static int unpack(const struct unpacker *u, const char *root, const char *image, const char *folder,
+		  const sigset_t *mask, struct error *err)
 {
 	char *argv[WORDS + 1] = { NULL };
 	int failed, status = 0;
@@ -108,7 +117,7 @@ static int unpack(const struct unpacker *u, const char *root, const char *image,
 
 	for (size_t i = 0; i < WORDS && u->words[i]; i++)
 		argv[i] = fill_in(u->words[i], image, folder);
-	failed = start(argv, &pid);
+	failed = start(argv, mask, &pid);
 	while (!failed && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	for (size_t i = 0; i < WORDS; i++)
@@ -156,12 +165,19 @@ int search_unpacked(const char *root, int fd, const struct sysroot_part *part, c
 	const char *tmp = getenv("TMPDIR");
 	cleanup_free char *own = xasprintf("%s/upto-sysroot-XXXXXX", tmp && *tmp ? tmp : "/var/tmp");
 	cleanup_free char *image = NULL, *folder = NULL;
+	sigset_t ends, mask;
 	int r;
 
 	if (!search_wants_any(s))
 		return 0;
 	if (!mkdtemp(own))
 		return error_set(err, "%s: %s", own, strerror(errno));
+	/* Ctrl-C ends the tool, and upto once nothing of it is left */
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &ends, &mask);
 	folder = xasprintf("%s/root", own);
 	image = part->size ? xasprintf("%s/image", own) : realpath(root, NULL);
 	r = image ? 0 : error_set(err, "%s: %s", root, strerror(errno));
@@ -170,9 +186,10 @@ int search_unpacked(const char *root, int fd, const struct sysroot_part *part, c
 	if (r == 0 && mkdir(folder, 0700) < 0)
 		r = error_set(err, "%s: %s", folder, strerror(errno));
 	if (r == 0)
-		r = unpack(u, root, image, folder, err);
+		r = unpack(u, root, image, folder, &mask, err);
 	if (r == 0)
 		r = search_folder(folder, s, err);
 	remove_tree(own);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	return r;
 }
