@@ -105,7 +105,7 @@ static struct span part_of(const struct timeline_choice *choice, const struct sp
 	return part;
 }
 
-/* What took longest, by what decided when the boot was done, or whoever ran at the end of the part was so far. */
+/* What took longest, by what decided when the boot was done, or when the part ends whoever runs then came so far. */
 static void put_causes(struct buf *out, const struct trace_arg *t, const struct history *h, const struct span *boot,
 		       const struct span *part)
 {
@@ -129,7 +129,8 @@ static void put_causes(struct buf *out, const struct trace_arg *t, const struct 
 
 		buf_printf(out, "\n# %s", i ? "  " : "longest, ");
 		if (!i) {
-			if (part->from_ns) {
+			/* else the boot that is told of begins later */
+			if (part->from_ns && part->from_ns == from_ns) {
 				buf_printf(out, "from ");
 				put_moment(out, part->from_ns);
 				buf_printf(out, " s ");

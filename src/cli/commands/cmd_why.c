@@ -220,6 +220,7 @@ static int find_entry(struct trace_arg *t, const char *what, const struct span *
 	return found > 0 ? 0 : -1;
 }
 
+/* Whose function was entered at that very time. */
 struct entered {
 	uint64_t ns;
 	long stack;              /* its number; -1: none */
