@@ -226,7 +226,8 @@ def test_whose_moment():
     whose = lambda until: upto_json("why", "--json", "--until", until, trace)["chain"][-1]
     rows = upto_json("ps", "--json", trace)["processes"]
     mount = next(p for p in rows if p["comm"] == "mount")
-    assert whose("exec:mount")["pid"] == mount["pid"]
+    last = whose("exec:mount")
+    assert (last["pid"], last["end_ns"]) == (mount["pid"], mount["start_ns"]), (last, mount)
     for until in "kernel:do_exit#2", "do_exit#3", "entry:do_exit#4":
         name, number = until.split(":")[-1].split("#")
         calls = sorted((c for c in upto_json("calls", "--json", "-F", name, trace)["calls"] if c["function"] == name), key=lambda c: c["start_ns"])

@@ -121,7 +121,10 @@ static uint64_t next_hit(const struct hits *h, uint64_t ns, bool clock)
 	return h->ns[h->next];
 }
 
-/* The next time before the event at which one of the conditions holds. False: there is none. */
+/*
+ * The next time before the event at which one of the conditions holds. False: there is none. A span begins with an
+ * event; a moment that is asked for is when it held, which may be somewhat earlier.
+ */
 static bool look_at_next_time(struct choosing *c, uint64_t ns, bool clock)
 {
 	uint64_t start = next_hit(&c->starts, ns, clock), stop = next_hit(&c->stops, ns, clock);
@@ -135,7 +138,7 @@ static bool look_at_next_time(struct choosing *c, uint64_t ns, bool clock)
 	} else {
 		c->starts.next++;
 		if (trigger_start(&c->trigger))
-			begin_span(c, c->event, ns, UINT32_MAX);
+			begin_span(c, c->event, c->t->options->is_moment ? start : ns, UINT32_MAX);
 	}
 	return true;
 }

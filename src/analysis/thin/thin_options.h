@@ -60,7 +60,7 @@ struct thin_options {
 	const char *what;       /* the options in words, for the trace's META */
 	bool unnamed;           /* it does not say so: the trace is thinned again, which does */
 	const char *start_what; /* the start condition in words, for messages; NULL: `what` */
-	bool is_moment;         /* … which is no start, but a moment that is asked for by another option */
+	bool is_moment;         /* … which is no start, but a moment that another option asks for: just then */
 };
 
 /* Why calls were left out: the first that applies. */
