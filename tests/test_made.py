@@ -1106,6 +1106,12 @@ def test_conditions_with_a_plus():
         run(UPTO_ASAN, "thin", "-f", "-o", part, *options, trace)
         span, = upto_json("info", "--json", part, upto=UPTO_ASAN)["spans"]
         assert span["start_ns"] == want[0] and (want[1] is None or span["stop_ns"] == want[1]), (options, span)
+    # a line that pr_cont goes on with is one
+    trace = make("goes-on", program(*(f"event 0 clock {at} {at} 0 0 0" for at in range(100, 1000, 100)),
+                                    *(f"log 0 {at} {at} {INIT} {number} 6 {text}" for at, number, text in ((200, 1, "CPUs:"), (300, 1, "CPUs: #1"), (400, 1, "CPUs: #1 #2"), (700, 2, "no CPUs")))))
+    for asked, when in ("CPUs#2", 700), ("#1#1", 300), ("#2#1", 400), ("CPUs", 200):
+        run(UPTO_ASAN, "thin", "-f", "-o", part, "--start", f"log:{asked}", trace)
+        assert upto_json("info", "--json", part, upto=UPTO_ASAN)["spans"][0]["start_ns"] == when, asked
     p = run(UPTO_ASAN, "thin", "-f", "-o", part, "--start", "+200ns", trace, check=False)
     assert p.returncode == 2 and b"only what stops can be told by the time since the start" in p.stderr, p
 

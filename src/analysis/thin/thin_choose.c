@@ -43,10 +43,18 @@ static void add_hit(struct hits *h, uint64_t ns, uint64_t after_ns)
 	h->ns[h->count++] = ns;
 }
 
+/* A line that the kernel goes on with (pr_cont) is told of again; it is one line. */
+static bool is_same_line(const struct boots *boots, const struct fact *a, const struct fact *b)
+{
+	return a && a->kind == FACT_LOG && b->kind == FACT_LOG && a->numbers[0] == b->numbers[0] &&
+	       boots_at(boots, a->ns) == boots_at(boots, b->ns);
+}
+
 /* Lines of the log, or cases of KUnit. */
 static int find_facts(const struct reader *r, const struct condition *c, uint64_t after_ns, struct hits *ret,
 		      struct error *err)
 {
+	const struct fact *last = NULL;
 	struct facts facts;
 	int result = facts_read(r, &facts, err);
 
@@ -54,9 +62,12 @@ static int find_facts(const struct reader *r, const struct condition *c, uint64_
 		const struct fact *f = &facts.list[i];
 		const char *text = fact_text(f, 0);
 
-		if ((f->kind == FACT_LOG && c->kind == CONDITION_LOG && strstr(text, c->text)) ||
-		    (f->kind == FACT_TEST && condition_is_test(c, text)))
+		if (!(f->kind == FACT_LOG && c->kind == CONDITION_LOG && strstr(text, c->text)) &&
+		    !(f->kind == FACT_TEST && condition_is_test(c, text)))
+			continue;
+		if (!is_same_line(&r->boots, last, f))
 			add_hit(ret, f->ns, after_ns);
+		last = f;
 	}
 	facts_deinit(&facts);
 	return result;

@@ -51,6 +51,8 @@ static struct {
 	uint64_t spans;      /* that have begun */
 	uint64_t hits;       /* how often the start condition held while this span was awaited */
 	uint64_t stop_hits;  /* the stop condition: a program, or a line of the log */
+	/* which line held last, and 1; 0: none did. One that goes on (pr_cont) is told of again, and is one line */
+	uint64_t start_line, stop_line;
 	bool stopped;        /* … and it ended the span */
 	uint64_t ended_ms;   /* when it was first seen that the span had ended; 0: it has not */
 } waiting = { .lock = PTHREAD_MUTEX_INITIALIZER, .anew_lock = PTHREAD_MUTEX_INITIALIZER,
@@ -175,6 +177,7 @@ void waiting_forget(void)
 {
 	for (size_t i = 0; i < waiting.n; i++)
 		waiting.list[i].starts.count = waiting.list[i].stops.count = 0;
+	waiting.start_line = waiting.stop_line = 0;
 }
 
 /* What tells of a condition of that kind; NULL: more than one function of the kernel's. */
@@ -294,7 +297,7 @@ static void go_on(void)
 		waiting.over = waiting.stopped || span_end_next() == SIZE_MAX;
 		if (span_end_next() < waiting.n)
 			waiting.now = &waiting.list[span_end_next()];
-		waiting.hits = 0; /* of the next span */
+		waiting.hits = waiting.start_line = waiting.stop_line = 0; /* of the next span */
 		__atomic_store_n(&recorder.waits, waiting.stopped || span_ended(), __ATOMIC_RELEASE);
 		waiting.stopped = false;
 	}
@@ -514,19 +517,29 @@ static bool is_told(const struct condition *c, const struct fact *fact)
 	return fact->kind == FACT_TEST && condition_is_test(c, fact->texts[0]);
 }
 
+/* … for the first time? */
+static bool is_told_anew(const struct condition *c, const struct fact *fact, uint64_t *line)
+{
+	uint64_t number = fact->numbers[0] + 1;
+
+	return is_told(c, fact) &&
+	       (fact->kind != FACT_LOG || __atomic_exchange_n(line, number, __ATOMIC_RELAXED) != number);
+}
+
 bool waiting_fact(struct vcpu *v, const struct fact *fact, bool *ret_starts)
 {
-	bool starts = is_told(&waiting.now->start, fact);
+	bool starts = is_told_anew(&waiting.now->start, fact, &waiting.start_line);
+	bool stops = is_told_anew(&waiting.now->stop, fact, &waiting.stop_line);
 
-	*ret_starts = starts;
-	if (waiting.holds_again && is_told(&waiting.now->stop, fact))
+	*ret_starts = is_told(&waiting.now->start, fact);
+	if (waiting.holds_again && stops)
 		mark_flight(v, MARK_STOPS);
 	if (awaits())
 		start_at(v, starts);
 	else
-		stop_at(is_told(&waiting.now->stop, fact));
+		stop_at(stops);
 	/* those before are counted again in the trace */
-	return !recorder_waits() || starts;
+	return !recorder_waits() || *ret_starts;
 }
 
 void waiting_object(struct vcpu *v, const char *path)
