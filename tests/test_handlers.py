@@ -764,6 +764,9 @@ def test_files(tmp_path):
     # before any guest runs again to find that there is no such function
     p = run(UPTO, "run", "-e", "kprobe:vfs_raed { @[arg0] = count(); }", base(2), check=False)
     assert p.returncode == 1 and b"-e:1:1: the trace has no function vfs_raed: did you mean vfs_read" in p.stderr, p
+    for place in "tracepoint:sched:sched_swich", "rawtracepoint:sched_swich":
+        p = run(UPTO, "run", "-e", place + " { @ = count(); }", base(2), check=False)
+        assert p.returncode == 1 and b"-e:1:1: the kernel has no tracepoint sched_swich: did you mean sched_switch" in p.stderr, p
 
 
 def test_passed_over():

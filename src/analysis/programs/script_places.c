@@ -349,30 +349,79 @@ static int find_all(struct finding *f, struct error *err)
 	return 0;
 }
 
-/* Is one of the handler's places there, or none of the kernel's functions? */
-static bool has_function(struct finding *f, const struct handler *h)
+/* By this function's name and a tracepoint's, kernels from 5.10 on pass that one (include/linux/tracepoint.h). */
+static const char *const passes = "__traceiter_";
+
+/* Those of system calls, and of ftrace itself, are no tracepoints of their own. */
+static bool is_own_tracepoint(const struct place_asked *a)
+{
+	return a->kind == PLACE_TRACEPOINT && !strpbrk(a->name, "*?[") &&
+	       (!a->object || (strcmp(a->object, "syscalls") && strcmp(a->object, "ftrace") &&
+			       !strpbrk(a->object, "*?[")));
+}
+
+/* The names of the kernel's tracepoints, as far as functions tell of them, up to a NULL. The caller frees the list. */
+static const char **known_tracepoints(const struct names *n)
+{
+	const char **list = xcalloc(names_count(n) + 1, sizeof *list);
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < names_count(n); i++)
+		if (names_is_kernel(n, i) && !strncmp(names_function(n, i), passes, strlen(passes)))
+			list[count++] = names_function(n, i) + strlen(passes);
+	return list;
+}
+
+static bool has_name(const char *const *list, const char *name)
+{
+	while (*list && strcmp(*list, name))
+		list++;
+	return *list;
+}
+
+/* Is the place of the handler there, as far as names tell? */
+static bool may_be_there(struct finding *f, const char *const *tracepoints)
 {
 	uint32_t count = (uint32_t)names_count(f->o->session->names);
 
+	if (is_own_tracepoint(f->asked))
+		return !*tracepoints || has_name(tracepoints, f->asked->name);
+	if (f->asked->kind != PLACE_ENTRY && f->asked->kind != PLACE_RETURN)
+		return true;
+	for (uint32_t function = 0; function < count; function++)
+		if (is_meant(f, function))
+			return true;
+	return false;
+}
+
+/* … one of them, or none was asked for? Else the last is f->asked. */
+static bool has_place(struct finding *f, const struct handler *h, const char *const *tracepoints)
+{
 	for (size_t i = 0; i < h->n_places; i++) {
 		f->asked = &h->places[i];
-		if (f->asked->kind != PLACE_ENTRY && f->asked->kind != PLACE_RETURN)
+		if (may_be_there(f, tracepoints))
 			return true;
-		for (uint32_t function = 0; function < count; function++)
-			if (is_meant(f, function))
-				return true;
 	}
 	return !h->n_places;
+}
+
+static int no_tracepoint(const struct finding *f, const char *const *tracepoints, struct error *err)
+{
+	const char *near = near_best(f->asked->name, strlen(f->asked->name), tracepoints);
+
+	return script_error(f->o->script, f->asked->at, f->asked->len, err, "the kernel has no tracepoint %s%s%s",
+			    f->asked->name, near ? ": did you mean " : "", near ? near : "");
 }
 
 int script_places_check(const struct session *session, struct script *script, struct error *err)
 {
 	const struct script_run_options o = { .session = session, .script = script };
 	struct finding f = { .o = &o };
+	cleanup_free const char **tracepoints = known_tracepoints(session->names);
 
 	for (size_t h = 0; h < script->n_handlers; h++)
-		if (!has_function(&f, &script->handlers[h]))
-			return no_function(&f, err);
+		if (!has_place(&f, &script->handlers[h], tracepoints))
+			return is_own_tracepoint(f.asked) ? no_tracepoint(&f, tracepoints, err) : no_function(&f, err);
 	return 0;
 }
 
