@@ -187,7 +187,9 @@ struct calls_ring {
 	uint64_t taken;
 	uint64_t lost_told;
 	uint64_t taking; /* those before are in the file; from `taken` on their ticks become 0 now */
-	uint8_t pad2[40];
+	/* of the first ring: events of threads that got none, ever; by any of them, and by who writes the file */
+	uint64_t homeless, homeless_told;
+	uint8_t pad2[24];
 	struct calls_record record[];
 };
 

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 struct own_file own_file_of(int fd)
@@ -91,12 +93,29 @@ static int write_all(int fd, struct iovec **parts, int *n)
 	return 0;
 }
 
+/*
+ * Disk for a ring is reserved all at once, and given back if that is not enough: meanwhile there may be none. `reserved`
+ * is as it was before there was none.
+ */
+static int is_full_for_now(const struct file *f, unsigned reserved)
+{
+	const struct timespec little = { .tv_nsec = 100000 };
+	unsigned now = __atomic_load_n(&f->reserved, __ATOMIC_SEQ_CST);
+
+	if (now == reserved && now == __atomic_load_n(&f->reserving, __ATOMIC_SEQ_CST))
+		return 0;
+	syscall(SYS_nanosleep, &little, NULL);
+	return 1;
+}
+
 /* What has our file's number may be the program's own by now, into which nothing may be written. */
 static void write_own(struct file *f, struct iovec *parts, int n)
 {
 	int error = f->failed ? 0 : EBADF;
+	unsigned reserved = 0;
 
-	while (error == EBADF) {
+	while (error == EBADF || (error == ENOSPC && is_full_for_now(f, reserved))) {
+		reserved = __atomic_load_n(&f->reserved, __ATOMIC_SEQ_CST);
 		if (!own_file_is(&f->own, f->own.fd))
 			f->own.fd = open_again(&f->own, f->whole_path, O_WRONLY | O_APPEND);
 		if (f->own.fd < 0) {

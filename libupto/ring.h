@@ -155,6 +155,8 @@ struct file {
 	struct own_file own, ring;
 	uint32_t number;
 	int failed; /* errno; 0: all was written */
+	/* how often disk for a ring began to be reserved, and was, or was given back; by any thread */
+	unsigned reserving, reserved;
 	char path[FILE_PATH];
 	char whole_path[2 * FILE_PATH], ring_path[2 * FILE_PATH + 8]; /* from the root on */
 };

@@ -66,7 +66,7 @@ static struct {
 	uint32_t records;
 	int drops; /* UPTO_OVERFLOW=drop */
 	struct mark marks[MARKS];
-	uint64_t homeless, homeless_told; /* events of threads that got no ring */
+	uint64_t homeless, homeless_told; /* as in the first ring, while there is none */
 	pthread_t thread;
 	int has_thread, runs, ends;
 	pthread_key_t key; /* its destructor tells that a thread ends */
@@ -97,14 +97,15 @@ static int has_disk(int fd, off_t from)
 	/* a signal would end it early, and many would for ever */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
+	__atomic_fetch_add(&writer.file.reserving, 1, __ATOMIC_SEQ_CST);
 	error = posix_fallocate(fd, from, bytes);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	/* not every C library writes zeros where a file system cannot do that */
 	if (error == EOPNOTSUPP || error == EINVAL)
-		return pwrite(fd, "", 1, from + bytes - 1) == 1;
-	/* what it got nevertheless is the program's */
-	if (error)
+		error = pwrite(fd, "", 1, from + bytes - 1) != 1;
+	else if (error) /* what it got nevertheless is the program's */
 		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, bytes);
+	__atomic_fetch_add(&writer.file.reserved, 1, __ATOMIC_SEQ_CST);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return !error;
 }
 
@@ -174,13 +175,20 @@ static struct calls_ring *take_slot(void)
 	return NULL;
 }
 
+static void count_homeless(void)
+{
+	struct calls_ring *first = __atomic_load_n(&writer.rings[0], __ATOMIC_ACQUIRE);
+
+	__atomic_fetch_add(first ? &first->homeless : &writer.homeless, 1, __ATOMIC_RELAXED);
+}
+
 struct calls_ring *ring_new(void)
 {
 	struct calls_ring *r = take_slot();
 
 	/* it is asked for again by the thread's next event */
 	if (!r) {
-		__atomic_fetch_add(&writer.homeless, 1, __ATOMIC_RELAXED);
+		count_homeless();
 		return NULL;
 	}
 	r->tid = (uint32_t)syscall(SYS_gettid);
@@ -398,26 +406,26 @@ static void tell_thread(struct calls_ring *r, struct kept *k)
 	file_put(&writer.file, CALLS_THREAD, &t, sizeof t, NULL, 0);
 }
 
-static void tell_lost(struct calls_ring *r)
+/* What there is no room to tell of stands in the ring still. */
+static void tell_lost(const uint64_t *count, uint64_t *told, uint32_t thread)
 {
-	uint64_t lost = __atomic_load_n(&r->lost, __ATOMIC_RELAXED);
-	struct calls_lost l = { .events = lost - r->lost_told, .thread = r->thread };
+	uint64_t lost = __atomic_load_n(count, __ATOMIC_RELAXED);
+	struct calls_lost l = { .events = lost - *told, .thread = thread };
 
 	if (!l.events)
 		return;
 	file_put(&writer.file, CALLS_LOST, &l, sizeof l, NULL, 0);
-	r->lost_told = lost;
+	if (!writer.file.failed)
+		*told = lost;
 }
 
 static void tell_homeless(void)
 {
-	uint64_t lost = __atomic_load_n(&writer.homeless, __ATOMIC_RELAXED);
-	struct calls_lost l = { .events = lost - writer.homeless_told, .thread = CALLS_NO_THREAD };
+	struct calls_ring *first = __atomic_load_n(&writer.rings[0], __ATOMIC_ACQUIRE);
 
-	if (!l.events)
-		return;
-	file_put(&writer.file, CALLS_LOST, &l, sizeof l, NULL, 0);
-	writer.homeless_told = lost;
+	tell_lost(&writer.homeless, &writer.homeless_told, CALLS_NO_THREAD);
+	if (first)
+		tell_lost(&first->homeless, &first->homeless_told, CALLS_NO_THREAD);
 }
 
 /* What lies in no module that is known may lie in one that came just now. */
@@ -487,7 +495,7 @@ static unsigned drain_ring(uint32_t i)
 	if (state == CALLS_RING_FREE || state == CALLS_RING_TAKEN)
 		return 0;
 	n = drain(r, &writer.kept[i]);
-	tell_lost(r);
+	tell_lost(&r->lost, &r->lost_told, r->thread);
 	if (state == CALLS_RING_LEFT && !n)
 		leave(r, &writer.kept[i]);
 	return n;

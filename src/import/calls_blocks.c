@@ -125,7 +125,7 @@ bool calls_rest_next(const void *data, size_t len, size_t *at, struct calls_rest
 		bytes = (bytes + CALLS_RING_UNIT - 1) / CALLS_RING_UNIT * CALLS_RING_UNIT;
 		if (!r->records || (r->records & (r->records - 1)) || bytes > len - *at)
 			return false;
-		if (r->state != CALLS_RING_USED && r->state != CALLS_RING_LEFT)
+		if (r->state != CALLS_RING_USED && r->state != CALLS_RING_LEFT && r->homeless == r->homeless_told)
 			continue;
 		*ret = (struct calls_rest){
 			.thread = r->thread,
@@ -133,6 +133,7 @@ bool calls_rest_next(const void *data, size_t len, size_t *at, struct calls_rest
 			.taken = r->taken,
 			.end = r->reserved,
 			.lost = r->lost - r->lost_told,
+			.homeless = r->homeless - r->homeless_told,
 			.records = r->record,
 			.count = r->records,
 		};

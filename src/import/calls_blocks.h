@@ -58,6 +58,7 @@ struct calls_rest {
 	uint64_t taken; /* number of the first that the ring's writer did not take */
 	uint64_t end;   /* … and of the first that was not begun */
 	uint64_t lost;
+	uint64_t homeless; /* likewise, of threads that got no ring */
 	const struct calls_record *records;
 	uint32_t count; /* of the ring: a power of two */
 };

@@ -384,6 +384,7 @@ static void add_rest_of(struct calls_trace *t, const struct calls_rest *r)
 	}
 	if (r->lost)
 		lose(t, thread, r->lost);
+	t->counts.lost += r->homeless;
 }
 
 /* What a program that was killed had not written. */
