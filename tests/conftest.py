@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How the tests run: the long ones first, a line for each as it ends, and the count as the last line."""
 import os
+import signal
 
 import pytest
 
 import guest  # names this run of the tests, before there are worker processes
+
+# what is started behind a shell's & ignores Ctrl-C, and so would all that the tests start, and send it to
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def label(nodeid):

@@ -658,7 +658,7 @@ def test_top_of_a_part():
         for options in ["--min-duration", "20us"], ["--no-interrupts"], ["--max-duration", "2us"]:
             assert upto_json("top", "--json", *part, *more, *options, trace) == whole, (more, options)
             assert "left out" not in run(UPTO, "top", *part, *more, *options, trace).stdout.decode()
-    path = thinned("top", trace, "--min-duration", "20us")
+    path = thinned("top-part", trace, "--min-duration", "20us")
     heading = run(UPTO, "top", *part, path).stdout.decode().splitlines()[1]
     assert re.search(r"in all; sums of a part of the trace are of the others, which have the time of those that they called$", heading), heading
     # an interrupt belongs to the part in which it came

@@ -70,9 +70,6 @@ static void begin(struct replay *r, const struct reader *reader)
 		r->return_trampolines[i] = names_find(names, reader->arch->return_trampolines[i]);
 	r->lanes = xcalloc(vcpus, sizeof *r->lanes);
 	r->n_lanes = vcpus;
-	/* a phrase is known by its place in its vCPU's model */
-	if (r->visitor->phrase && vcpus == 1)
-		r->shapes = xcalloc_aligned(HUGE_PAGE, 1, sizeof *r->shapes);
 	for (unsigned i = 0; i < vcpus; i++) {
 		r->lanes[i].stack = &s->list[s->threads->count + i];
 		r->lanes[i].stack->cpu = (int)i;
@@ -83,7 +80,8 @@ static void begin(struct replay *r, const struct reader *reader)
 static void end(struct replay *r)
 {
 	free(r->cache);
-	free(r->shapes);
+	for (unsigned i = 0; i < r->n_lanes; i++)
+		free(r->lanes[i].shapes);
 	free(r->lanes);
 	r->stacks->replay = NULL;
 }
@@ -105,15 +103,20 @@ static size_t count_plain(const struct lane *lane, const struct event *events, s
 /* Can its phrases be gone past: with one version of an address space, and nothing due? */
 static bool can_go_past(struct replay *r, struct lane *lane, const struct batch *batch)
 {
+	enum { LANES_MAX = 4 }; /* shapes take 5 MB for each vCPU, of each of 8 threads */
 	const struct event *last = &batch->events[batch->count - 1];
 
 	name_cache_set_time(r->cache, batch->events->ns);
-	if (batch->events->kind == EVENT_GAP)
+	if (batch->events->kind == EVENT_GAP || lane - r->lanes >= LANES_MAX)
 		return false;
 	if (!count_plain(lane, batch->events, batch->count) || last->ns >= r->stacks->due_ns)
 		return false;
 	spaces_at(&r->stacks->names->spaces, &lane->view, r->task, batch->events->ns);
-	return last->ns < lane->view.to_ns;
+	if (last->ns >= lane->view.to_ns)
+		return false;
+	if (!lane->shapes)
+		lane->shapes = xcalloc_aligned(HUGE_PAGE, 1, sizeof *lane->shapes);
+	return true;
 }
 
 static void go_through(struct replay *r, const struct event *events, size_t n, unsigned cpu, struct batch *batch)
@@ -165,7 +168,7 @@ static int go(struct replay *r, struct merged *merged, struct error *err)
 	int more = 0;
 	size_t n;
 
-	if (r->shapes)
+	if (r->visitor->phrase)
 		merged_set_brief(merged);
 	while (!s->stop && (more = merged_run(merged, &events, &n, &cpu, err)) > 0) {
 		struct batch *batch = merged_batch(merged);

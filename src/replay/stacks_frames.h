@@ -94,8 +94,8 @@ static inline void push_base(struct replay *r, struct stack *stack, uint64_t add
 
 static inline void pop(struct replay *r, struct stack *stack)
 {
-	if (__builtin_expect(r->recording, 0))
-		shapes_leave(r->shapes, stack);
+	if (__builtin_expect(r->recording != NULL, 0))
+		shapes_leave(r->recording, stack);
 	if (r->visitor->leave)
 		r->visitor->leave(r->state, r->stacks, stack, &stack->frames[stack->depth - 1]);
 	stack->depth--;

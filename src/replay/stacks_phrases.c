@@ -84,7 +84,7 @@ static const struct event *replay_to_exit(struct replay *r, struct lane *lane, s
 	if (stack->depth == depth + 1 && stack->thunk_calls.count == thunk_calls - 1 &&
 	    e[-1].target == stack->frames[depth].addr && !memcmp(&before, &after, sizeof before) &&
 	    names_last(r, call, e, key->version))
-		shapes_keep_exit(r->shapes, key, &(struct thunk_exit){
+		shapes_keep_exit(lane->shapes, key, &(struct thunk_exit){
 			.target = e[-1].target, .insns = (uint16_t)(e[-1].insns - call->insns),
 			.events = (uint16_t)(e - call - 1),
 			.returns = (uint16_t)(r->stacks->unmatched.returns - before.returns),
@@ -101,7 +101,7 @@ static const struct event *leave_thunk(struct replay *r, struct lane *lane, stru
 {
 	const struct event *call = &batch->events[use->call], *e;
 	const struct thunk_call *pending = &lane->stack->thunk_calls.list[lane->stack->thunk_calls.count - 1];
-	const struct thunk_exit *exit = shapes_exit(r->shapes, key);
+	const struct thunk_exit *exit = shapes_exit(lane->shapes, key);
 	const struct frame *t;
 
 	if (exit && pending->slot == call->slot && pending->from == call->from) {
@@ -132,7 +132,7 @@ static void apply_phrase(struct replay *r, struct lane *lane, struct batch *batc
 		e = leave_thunk(r, lane, batch, use, &key, end);
 	if (e == end)
 		return;
-	shape = shapes_find(r->shapes, lane->stack, &key);
+	shape = shapes_find(lane->shapes, lane->stack, &key);
 	if (shape && r->visitor->takes && !r->visitor->takes(r->state, lane->stack, shape)) {
 		batch_write_phrase(batch, use);
 		replay_untimed(r, lane, batch, e, end);
@@ -143,12 +143,12 @@ static void apply_phrase(struct replay *r, struct lane *lane, struct batch *batc
 		return;
 	}
 	batch_write_phrase(batch, use);
-	shapes_begin(r->shapes, r->stacks, lane->stack, &key);
-	r->recording = true;
+	shapes_begin(lane->shapes, r->stacks, lane->stack, &key);
+	r->recording = lane->shapes;
 	replay_untimed(r, lane, batch, e, end);
-	r->recording = false;
+	r->recording = NULL;
 	if (names_last(r, call, end, version))
-		shapes_end(r->shapes, r->stacks, lane->stack, &key);
+		shapes_end(lane->shapes, r->stacks, lane->stack, &key);
 }
 
 void replay_brief(struct replay *r, struct lane *lane, struct batch *batch, const struct event *end)

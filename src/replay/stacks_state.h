@@ -22,6 +22,7 @@ struct lane {
 	uint64_t record_insns; /* … not before this */
 	uint64_t place; /* where control went last */
 	int stage; /* 0: nothing ran yet */
+	struct shapes *shapes; /* of its phrases, which are known by their places in its model; NULL: none was gone past */
 	struct space_view view;
 };
 
@@ -33,8 +34,7 @@ struct replay {
 	const struct session *session;
 	unsigned runs; /* so many were replayed */
 	struct name_cache *cache;
-	struct shapes *shapes; /* NULL: phrases are not gone past */
-	bool recording; /* one of those */
+	struct shapes *recording; /* one of those; NULL: none */
 	bool finds; /* what threads are in the middle of where gaps end is on their stacks */
 	struct lane *lanes;
 	unsigned n_lanes;
