@@ -22,7 +22,7 @@ struct lane {
 	uint64_t record_insns; /* … not before this */
 	uint64_t place; /* where control went last */
 	int stage; /* 0: nothing ran yet */
-	struct shapes *shapes; /* of its phrases, which are known by their places in its model; NULL: none was gone past */
+	struct shapes *shapes; /* of its phrases, known by their places in its model; NULL: none was gone past */
 	struct space_view view;
 };
 
