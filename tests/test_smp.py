@@ -77,14 +77,15 @@ def test_start():
     first = {f["function"]: f for f in upto_json("first", "--json", "-n", "0", trace)["first"]}
     sent = first["native_kick_ap"]["ns"]
     began = first["secondary_startup_64"]["ns"]
-    assert first["start_kernel"]["ns"] < sent < began < sent + 100e6, (sent, began)
+    # a loaded host may stop QEMU in between
+    assert first["start_kernel"]["ns"] < sent < began < sent + 1e9, (sent, began)
     events = [json.loads(line) for line in
               run(UPTO, "dump", "--json", "-k", "halt,resume,task-switch", trace).stdout.splitlines()]
     # from the beginning to the firmware's startup interrupt, and from there to the kernel's
     second = [e for e in events if e["cpu"] == 1][:6]
     assert [e["kind"] for e in second] == ["halt", "resume", "task-switch"] * 2, second
     times = [e["ns"] for e in second]
-    assert times[0] == 0 and times[4] <= times[5] <= began < times[4] + 10e6, (times, began)
+    assert times[0] == 0 and times[4] <= times[5] <= began < times[4] + 1e9, (times, began)
     halted, since = 0, {}
     for e in events:
         if e["kind"] == "halt":
