@@ -26,6 +26,7 @@ struct totals_run {
 	struct function_sums *sums;
 	struct shown_sums *shown;    /* instead of these, where the session has a fold; NULL */
 	struct function_lane *lanes; /* by vCPU */
+	unsigned vcpus;
 	bool *begun;
 	struct function_total *totals;
 	struct function_total *ignored; /* of threads that the trace is not of; NULL: there are none */
@@ -260,7 +261,10 @@ static void run(void *state, struct stacks *s, const struct stacks_run *run)
 			know_caller(lane, s, (int)run->cpu);
 	}
 	st->begun[run->cpu] = true;
-	if (run->batch)
+	/* sums know one decoder's phrases at a time */
+	if (run->batch && st->vcpus > 1)
+		batch_complete(run->batch);
+	if (run->batch && st->vcpus == 1)
 		function_sums_count_batch(st->sums, lane, run->batch);
 	else
 		function_sums_count(st->sums, lane, run->timebase, run->events, run->n);
@@ -284,6 +288,7 @@ static void *begin(void *setting, void *before, size_t part)
 		st->shown = xmalloc(sizeof *st->shown);
 		shown_sums_init(st->shown, c->session);
 	}
+	st->vcpus = c->vcpus;
 	st->lanes = xcalloc(c->vcpus, sizeof *st->lanes);
 	st->begun = xcalloc(c->vcpus, sizeof *st->begun);
 	st->totals = xcalloc_aligned(sizeof *st->totals, names_count(c->names), sizeof *st->totals);
