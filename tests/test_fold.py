@@ -374,6 +374,27 @@ GRAPH = """# tracer: function_graph
 """
 
 
+@pytest.mark.long
+@pytest.mark.weight(20)
+def test_kept_costs(tmp_path):
+    """What instruments cost is told also where the history is kept beside the trace, whichever part was asked for first."""
+    text, trace = tmp_path / "graph.txt", str(tmp_path / "graph.upto")
+    with open(text, "w") as f:
+        f.write("# tracer: function_graph\n 1.000001 |   0)   a-5   |               |  outer() {\n")
+        for us in range(0, 4200000, 2):
+            name = "__asan_load8" if us else "kasan_check_range"
+            f.write(f" {1 + (us + 2) / 1e6:.6f} |   0)   a-5   |   0.500 us    |    {name}();\n {1 + (us + 3) / 1e6:.6f} |   0)   a-5   |   0.500 us    |    work();\n")
+        f.write(" 5.200002 |   0)   a-5   | 4200001.000 us |  } /* outer */\n")
+    run(UPTO, "import", "-o", trace, text)
+    os.unlink(text)
+    want = {"KASAN": {"insns": None, "ns": 2100000 * 500}}
+    for options in ["--from", "1s", "--to", "2s"], [], []:
+        told = upto_json("timeline", "--json", *options, trace)
+        assert told["instruments"] == want, (options, told["instruments"])
+        assert os.path.exists(trace + ".history")
+    assert upto_json("top", "--json", trace)["instruments"] == want
+
+
 def test_told(tmp_path):
     """That a function is folded is said to whom asks for it, and that instruments cannot be where calls are left out; a test of KASAN's is a test."""
     text, trace = tmp_path / "graph.txt", str(tmp_path / "graph.upto")

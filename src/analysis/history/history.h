@@ -6,7 +6,7 @@
 #ifndef UPTO_ANALYSIS_HISTORY_H
 #define UPTO_ANALYSIS_HISTORY_H
 
-#include "replay/stacks.h"
+#include "replay/fold.h"
 #include "trace/facts.h"
 #include "trace/meta.h"
 
@@ -181,6 +181,7 @@ struct history {
 	uint64_t end_ns;
 	uint64_t host_ns;          /* when a program said something to the host, last, … */
 	uint32_t host_thread;      /* … and whose that was; HISTORY_NONE: none did */
+	struct spent costs[FOLD_KINDS]; /* of folded calls in all of the trace (fold.h), if it is kept */
 	struct facts facts;
 	struct history_memory *memory;
 };

@@ -98,6 +98,10 @@ void history_encode(const struct history *h, struct buf *out)
 	buf_put_varint(out, h->end_ns);
 	buf_put_varint(out, h->host_ns);
 	put_number(out, h->host_thread);
+	for (int i = 0; i < FOLD_KINDS; i++) {
+		buf_put_varint(out, h->costs[i].insns);
+		buf_put_varint(out, h->costs[i].ns);
+	}
 	buf_put_varint(out, h->n_functions);
 	for (size_t i = 0; i < h->n_functions; i++)
 		buf_put_varint(out, h->functions[i]);
@@ -266,6 +270,10 @@ static void take_all(struct cursor *in, struct limits *l, struct history *h)
 	h->end_ns = cursor_varint(in);
 	h->host_ns = cursor_varint(in);
 	h->host_thread = take_number(in, l->threads);
+	for (int i = 0; i < FOLD_KINDS; i++) {
+		h->costs[i].insns = cursor_varint(in);
+		h->costs[i].ns = cursor_varint(in);
+	}
 	h->n_functions = take_count(in, 1);
 	h->functions = xcalloc(h->n_functions + 1, sizeof *h->functions);
 	for (size_t i = 0; i < h->n_functions; i++) {
@@ -327,19 +335,47 @@ static int load(const struct session *session, struct history *ret)
 	return result;
 }
 
-int history_open(const struct session *session, bool keeps, struct history *ret,
-		 struct error *err)
+static void give_costs(const struct session *session, const struct history *h)
 {
-	struct buf data = { 0 };
+	const struct fold *fold = session->fold;
 
-	if (load(session, ret) == 0)
-		return 0;
-	if (history_make(session, ret, err) < 0)
-		return -1;
-	if (keeps) {
-		history_encode(ret, &data);
-		kept_file_store(&kept, session, &data);
-		buf_free(&data);
+	if (fold && fold->spent && span_is_all(&fold->span))
+		memcpy(fold->spent, h->costs, sizeof h->costs);
+}
+
+/* What is kept is of all of the trace, whichever part is asked for now. */
+static int make_and_keep(const struct session *session, struct history *ret, struct error *err)
+{
+	struct spent costs[FOLD_KINDS] = { 0 };
+	struct session whole = *session;
+	struct buf data = { 0 };
+	struct fold fold;
+
+	if (session->fold) {
+		fold = *session->fold;
+		fold.spent = costs;
+		fold.span = SPAN_ALL;
+		whole.fold = &fold;
 	}
+	if (history_make(&whole, ret, err) < 0)
+		return -1;
+	memcpy(ret->costs, costs, sizeof costs);
+	history_encode(ret, &data);
+	kept_file_store(&kept, session, &data);
+	buf_free(&data);
+	return 0;
+}
+
+int history_open(const struct session *session, bool keeps, struct history *ret, struct error *err)
+{
+	if (load(session, ret) == 0) {
+		give_costs(session, ret);
+		return 0;
+	}
+	if (!keeps)
+		return history_make(session, ret, err);
+	if (make_and_keep(session, ret, err) < 0)
+		return -1;
+	give_costs(session, ret);
 	return 0;
 }

@@ -8,11 +8,12 @@
 
 #include "history.h"
 
-enum { HISTORY_VERSION = 21 }; /* of the file, and of what stands in it */
+enum { HISTORY_VERSION = 22 }; /* of the file, and of what stands in it */
 
 /*
  * Read the history that is kept beside the trace, or make it and, if `keep`, keep it there if that can be done. Call
- * history_deinit() also after an error. The reader, names and threads must outlive *ret.
+ * history_deinit() also after an error. The reader, names and threads must outlive *ret. The session's fold gets what
+ * folded calls cost; where a history is kept, only if all of the trace is asked for.
  */
 int history_open(const struct session *session, bool keep, struct history *ret,
 		 struct error *err);
