@@ -65,7 +65,8 @@ def test_panic():
     assert re.search(r"^#    \d+\.\d{6} +goes on +sysrq_handle_crash\n", said, re.M), said[:2000]
     # of its last microseconds, in which nobody was woken; of others' calls nothing is known of it
     part, others = trace + ".part", trace + ".others"
-    run(UPTO, "thin", "-f", "-o", part, "--start", "entry:panic", "--before", "5us", trace)
+    caller = why["panic"]["frames"][1]
+    run(UPTO, "thin", "-f", "-o", part, "--start", "entry:panic", "--before", f"{why['panic']['led_ns'] - caller['start_ns'] + 1000}ns", trace)
     run(UPTO, "thin", "-f", "-o", others, "--comm", "kthreadd", trace)
     brief, nothing = (upto_json("why", "--json", path)["panic"] for path in (part, others))
     # times between two clocks may differ by a nanosecond in a part
