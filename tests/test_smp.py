@@ -35,8 +35,6 @@ def test_vcpus(n, thread):
     said = record(trace, args, timeout=900).stdout.decode(errors="replace")
     each_ran_its_program(trace, said, n)
     if n <= 20:
-        empty = [row for row in upto_json("tree", "--json", "--cpu", "1", trace)["tree"] if not (row["calls"] or row["total_insns"] or row["total_ns"])]
-        assert not empty, empty[:3]
         peak = peak_mb(UPTO, "top", "--total", trace)
         assert peak < MEMORY_BOUND_MB, peak
         return f"top --total took {peak:.0f} MB"

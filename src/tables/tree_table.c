@@ -224,14 +224,6 @@ static void find_children(struct rows *rows, struct children *c, bool left_out)
 		put_bare_last(c);
 }
 
-/* Of what is not asked for, as another vCPU's, a replay may have made a node, and gone past others. */
-static bool is_empty(const struct rows *rows, uint32_t node)
-{
-	const struct call_node *n = &rows->tree->nodes[node];
-
-	return !rows->tree->inlines && !n->calls && !n->total_insns && !n->total_ns;
-}
-
 /*
  * Does a node have a row, below the row that has the walk's first level? *root is its share, which a node of that level
  * sets.
@@ -266,7 +258,7 @@ static void choose_rows(struct rows *rows, const struct tree_choice *choice)
 		bool shown = more && has_row(rows, choice, child, depth, &root);
 
 		/* those that have nothing below come behind it */
-		if (more && ((!shown && !depth && choice->left_out) || is_empty(rows, child))) {
+		if (more && !shown && !depth && choice->left_out) {
 			at[node]++;
 			continue;
 		}
