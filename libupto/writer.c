@@ -672,6 +672,7 @@ static void in_child(void)
 	memset(writer.kept, 0, sizeof writer.kept);
 	memset(writer.marks, 0, sizeof writer.marks);
 	writer.n_rings = writer.n_threads = 0;
+	writer.homeless = writer.homeless_told = 0;
 	file_close(&writer.file);
 	modules_forget();
 	shared.armed = 0;

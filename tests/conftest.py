@@ -7,7 +7,7 @@ import pytest
 
 import guest  # names this run of the tests, before there are worker processes
 
-# what is started behind a shell's & ignores Ctrl-C, and so would all that the tests start, and send it to
+# what a shell has started with & ignores Ctrl-C, as does all that it starts in turn: some tests send it to theirs
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -349,7 +349,10 @@ static int find_all(struct finding *f, struct error *err)
 	return 0;
 }
 
-/* By this function's name and a tracepoint's, kernels from 5.10 on pass that one (include/linux/tracepoint.h). */
+/*
+ * A function of that name, with the tracepoint's behind it, calls what hangs on one, in kernels from 5.10 on
+ * (include/linux/tracepoint.h).
+ */
 static const char *const passes = "__traceiter_";
 
 /* Those of system calls, and of ftrace itself, are no tracepoints of their own. */
@@ -372,20 +375,31 @@ static const char **known_tracepoints(const struct names *n)
 	return list;
 }
 
-static bool has_name(const char *const *list, const char *name)
+/* A module's have that behind their names: "ext4_da_write_end [ext4]". */
+static bool has_tracepoint(const char *const *tracepoints, const char *name)
 {
-	while (*list && strcmp(*list, name))
-		list++;
-	return *list;
+	size_t n = strlen(name);
+
+	while (*tracepoints && (strncmp(*tracepoints, name, n) || ((*tracepoints)[n] && (*tracepoints)[n] != ' ')))
+		tracepoints++;
+	return *tracepoints;
 }
 
-/* Is the place of the handler there, as far as names tell? */
+static const char *near_tracepoint(const struct finding *f, const char *const *tracepoints)
+{
+	return near_best(f->asked->name, strlen(f->asked->name), tracepoints);
+}
+
+/*
+ * Is the place of the handler there, as far as names tell? Those of a module may not be known: a tracepoint is taken to
+ * be wrong only where a similar one is there.
+ */
 static bool may_be_there(struct finding *f, const char *const *tracepoints)
 {
 	uint32_t count = (uint32_t)names_count(f->o->session->names);
 
 	if (is_own_tracepoint(f->asked))
-		return !*tracepoints || has_name(tracepoints, f->asked->name);
+		return has_tracepoint(tracepoints, f->asked->name) || !near_tracepoint(f, tracepoints);
 	if (f->asked->kind != PLACE_ENTRY && f->asked->kind != PLACE_RETURN)
 		return true;
 	for (uint32_t function = 0; function < count; function++)
@@ -407,10 +421,9 @@ static bool has_place(struct finding *f, const struct handler *h, const char *co
 
 static int no_tracepoint(const struct finding *f, const char *const *tracepoints, struct error *err)
 {
-	const char *near = near_best(f->asked->name, strlen(f->asked->name), tracepoints);
-
-	return script_error(f->o->script, f->asked->at, f->asked->len, err, "the kernel has no tracepoint %s%s%s",
-			    f->asked->name, near ? ": did you mean " : "", near ? near : "");
+	return script_error(f->o->script, f->asked->at, f->asked->len, err,
+			    "the kernel has no tracepoint %s: did you mean %s", f->asked->name,
+			    near_tracepoint(f, tracepoints));
 }
 
 int script_places_check(const struct session *session, struct script *script, struct error *err)

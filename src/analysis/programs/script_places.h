@@ -51,8 +51,8 @@ static inline bool script_index_any(const struct script_index *x)
 }
 
 /*
- * Has the kernel of the trace the functions and tracepoints that the program names? What it has not, no run
- * into the past can record. The error names the nearest.
+ * Does the kernel of the trace have the functions and tracepoints that the program names? What it does not have cannot
+ * be recorded by a run into the past either. The error names the nearest.
  */
 int script_places_check(const struct session *session, struct script *script, struct error *err);
 

@@ -26,7 +26,6 @@ struct totals_run {
 	struct function_sums *sums;
 	struct shown_sums *shown;    /* instead of these, where the session has a fold; NULL */
 	struct function_lane *lanes; /* by vCPU */
-	unsigned vcpus;
 	bool *begun;
 	struct function_total *totals;
 	struct function_total *ignored; /* of threads that the trace is not of; NULL: there are none */
@@ -261,10 +260,7 @@ static void run(void *state, struct stacks *s, const struct stacks_run *run)
 			know_caller(lane, s, (int)run->cpu);
 	}
 	st->begun[run->cpu] = true;
-	/* sums know one decoder's phrases at a time */
-	if (run->batch && st->vcpus > 1)
-		batch_complete(run->batch);
-	if (run->batch && st->vcpus == 1)
+	if (run->batch)
 		function_sums_count_batch(st->sums, lane, run->batch);
 	else
 		function_sums_count(st->sums, lane, run->timebase, run->events, run->n);
@@ -288,7 +284,6 @@ static void *begin(void *setting, void *before, size_t part)
 		st->shown = xmalloc(sizeof *st->shown);
 		shown_sums_init(st->shown, c->session);
 	}
-	st->vcpus = c->vcpus;
 	st->lanes = xcalloc(c->vcpus, sizeof *st->lanes);
 	st->begun = xcalloc(c->vcpus, sizeof *st->begun);
 	st->totals = xcalloc_aligned(sizeof *st->totals, names_count(c->names), sizeof *st->totals);
@@ -354,6 +349,9 @@ void totals_member(const struct session *session, struct parts_member *ret)
 		},
 		.context = setting,
 	};
+	/* sums know one decoder's phrases at a time, and each vCPU has one */
+	if (setting->vcpus > 1)
+		ret->analysis.visitor.phrase = NULL;
 }
 
 void totals_collect(struct parts_member *member, bool failed, struct functions *ret, struct function_total **ret_totals)
