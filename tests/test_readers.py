@@ -44,8 +44,8 @@ def need(program):
 
 
 def exported(to, *options, trace=None, upto=UPTO_ASAN):
-    """The file, or folder."""
-    path = os.path.join(WORK, f"readers-{to}{zlib.crc32(repr((options, trace)).encode())}")
+    """The file, or folder; another worker process of the tests may make the same."""
+    path = os.path.join(WORK, f"readers-{to}{zlib.crc32(repr((options, trace)).encode())}{os.environ.get('PYTEST_XDIST_WORKER', '')}")
     shutil.rmtree(path, ignore_errors=True)
     run(upto, "export", *([] if to in ("uftrace", "ctf") else ["-f"]), "--to", to, "-o", path, *options, trace or base(2))
     return path
