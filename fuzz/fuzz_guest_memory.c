@@ -107,7 +107,7 @@ bool guest_read(struct registers *r, uint64_t addr, void *data, size_t n)
 }
 
 /* Arguments of a function: words of the memory, one for each register. */
-uint64_t registers_read(struct registers *r, enum reg reg)
+uint64_t registers_ask(struct registers *r, enum reg reg)
 {
 	uint64_t value = 0;
 
@@ -370,7 +370,7 @@ static void make_events(struct vcpu *v)
 static void run_modules(struct vcpu *v, uint64_t addr)
 {
 	publish_module(v, addr, code_module_file);
-	publish_module(v, registers_read(NULL, GUEST_RDX), code_module);
+	publish_module(v, registers_ask(NULL, GUEST_RDX), code_module);
 	publish_module(v, addr, code_module);
 	publish_module(v, addr, code_bpf);
 	publish_module(v, addr, code_filter);

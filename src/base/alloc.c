@@ -8,6 +8,10 @@
 #include <sys/mman.h>
 #include <string.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 static struct {
 	size_t bytes;
 	void (*refuse)(size_t bytes, size_t limit);
@@ -66,6 +70,33 @@ void *xcalloc_aligned(size_t alignment, size_t n, size_t size)
 	if (alignment >= HUGE_PAGE)
 		madvise(p, bytes, MADV_HUGEPAGE); /* failing does no harm */
 	return memset(p, 0, n * size);
+}
+
+void *xmalloc_huge(size_t size)
+{
+	void *p;
+
+	check_limit(1, size);
+	size = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	p = checked(aligned_alloc(HUGE_PAGE, size));
+	madvise(p, size, MADV_HUGEPAGE); /* failing does no harm */
+	return p;
+}
+
+void use_huge_pages(void *p, size_t size)
+{
+	enum { PAGE = 4096 };
+	/* whole pages, also at the ends: a mapping of which a part is otherwise cannot be moved when it grows */
+	uintptr_t from = (uintptr_t)p / PAGE * PAGE, to = ((uintptr_t)p + size + PAGE - 1) / PAGE * PAGE;
+
+	madvise((void *)from, to - from, MADV_HUGEPAGE);
+}
+
+void give_back_memory(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
 }
 
 void *xreserve(size_t size)

@@ -27,6 +27,12 @@ enum { HUGE_PAGE = 2 << 20 };
 /* Data that different threads write to all the time must not share a cache line. */
 enum { CACHE_LINE = 64 };
 void *xcalloc_aligned(size_t alignment, size_t n, size_t size);
+/* As HUGE_PAGE has it, but not zeroed. */
+void *xmalloc_huge(size_t size);
+/* What lies there, of a large block, may be in huge pages, too, as far as it fills them. */
+void use_huge_pages(void *p, size_t size);
+/* What was freed, in whichever thread, goes back to the host, as far as that can be done. */
+void give_back_memory(void);
 /* Zeroed memory of which only what is used takes room. To be given back with unreserve(). */
 void *xreserve(size_t size);
 void unreserve(void *p, size_t size);

@@ -15,12 +15,15 @@ void buf_free(struct buf *b)
 
 void buf_grow(struct buf *b, size_t more)
 {
+	enum { LARGE = 8 << 20 }; /* bytes, each page of which would be faulted in for itself */
 	size_t cap = b->cap ? b->cap : 256;
 
 	while (cap - b->len < more)
 		cap *= 2;
 	b->data = xreallocarray(b->data, cap, 1);
 	b->cap = cap;
+	if (cap >= LARGE)
+		use_huge_pages(b->data, cap);
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)

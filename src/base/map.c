@@ -25,7 +25,7 @@ static void rehash(struct map *m)
 	struct map old = *m;
 	size_t n = old.slots ? (old.mask + 1) * 2 : 64;
 
-	m->slots = xcalloc(n, sizeof *m->slots);
+	m->slots = xcalloc_aligned(HUGE_PAGE, n, sizeof *m->slots); /* places in it are anywhere */
 	m->mask = n - 1;
 	for (size_t i = 0; old.slots && i <= old.mask; i++)
 		if (old.slots[i].key)

@@ -48,7 +48,7 @@ int bzimage_unpack(const void *data, size_t len, struct buf *ret_vmlinux, struct
 	unpacked = le32(image + start + size - 4);
 	if (image[start] != 0x1f || image[start + 1] != 0x8b)
 		size -= 4;
-	if (unpack(image + start, size, VMLINUX_LIMIT, ret_vmlinux, err) < 0)
+	if (unpack(image + start, size, unpacked, VMLINUX_LIMIT, ret_vmlinux, err) < 0)
 		return error_prefix(err, "payload");
 	if (ret_vmlinux->len != unpacked) {
 		error_set(err, "the payload unpacks to %zu bytes, not to the %u that it tells: the file is damaged",

@@ -7,8 +7,9 @@
 #include "base/error.h"
 
 /*
- * Unpack data[0..len) into *ret, at most `limit` bytes. The caller owns *ret.
+ * Unpack data[0..len) into *ret, at most `limit` bytes. `expected`: how many there should be, 0: not known. The caller
+ * owns *ret.
  */
-int unpack(const void *data, size_t len, size_t limit, struct buf *ret, struct error *err);
+int unpack(const void *data, size_t len, size_t expected, size_t limit, struct buf *ret, struct error *err);
 
 #endif

@@ -29,6 +29,8 @@ struct cpu_ops {
 
 	/* Forget all tables: at the recorder's begin, and when another boot begins. Under `lock`. */
 	void (*forget)(void);
+	/* Where something had cut into a thunk that may have ended since, unseen. Takes `lock`. */
+	void (*forget_cuts)(void);
 	/* The vCPU was reset. In its thread. */
 	void (*reset_vcpu)(struct vcpu *v);
 	/* The kernel was found, in the thread that boots. Under `lock`. */

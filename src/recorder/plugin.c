@@ -68,6 +68,10 @@ static void on_vcpu_init(unsigned index)
 	recorder_find_live();
 	v = recorder.vcpus[index] ? recorder.vcpus[index] : vcpu_new(index);
 	v->live = qemu_plugin_scoreboard_find(recorder.score, index);
+	/* one that was unplugged, and is plugged in again, has other memory in QEMU */
+	v->value = v->value_place = NULL;
+	v->value_used = false;
+	v->regs.direct = v->regs.place = NULL;
 	if (!recorder.translate_regs.bytes)
 		registers_init(&recorder.translate_regs);
 	__atomic_store_n(&recorder.vcpus[index], v, __ATOMIC_RELEASE);

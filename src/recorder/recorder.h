@@ -130,6 +130,8 @@ struct recorder {
 	uint64_t kernel_stack;   /* bytes of a task's: as usual on that CPU, until a kernel is found that has others */
 	bool guest_goes_on;      /* another program started the guest: it is not ended for the recording's sake */
 	bool takes_turns;        /* several vCPUs share a thread: qemu_inside.h, turns_tell() */
+	/* under takes_turns: records are put for other vCPUs than the one that QEMU says runs */
+	bool puts_for_others;
 	bool counts_time;        /* guest_time.h: QEMU's clock is time_ahead + instructions << icount_shift */
 	unsigned icount_shift;
 	uint64_t time_ahead, time_strays; /* strays: how many times it was not, by more than a little */

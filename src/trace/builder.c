@@ -16,6 +16,7 @@ void builder_deinit(struct builder *b)
 			encoder_deinit(b->encoders[i]);
 		free(b->encoders[i]);
 	}
+	buf_free(&b->payload);
 }
 
 void builder_put_table(struct builder *b, enum chunk_type type, struct buf *payload, int level)
@@ -78,13 +79,12 @@ static void put_events(struct builder *b, unsigned cpu, int level)
 		.flags = (first->halted ? CHUNK_HALTED : 0) | (enc->continues ? CHUNK_CONTINUES : 0) |
 			 (b->gap[cpu] ? CHUNK_GAP : 0),
 	};
-	struct buf payload = { 0 };
 
 	put_sites(b);
 	b->events += enc->events;
-	encoder_end(enc, &payload);
-	b->sink.put(b->sink.context, &header, &payload, level);
-	buf_free(&payload);
+	b->payload.len = 0;
+	encoder_end(enc, &b->payload);
+	b->sink.put(b->sink.context, &header, &b->payload, level);
 	b->gap[cpu] = false;
 }
 

@@ -9,11 +9,11 @@
 #include "codec.h"
 #include "format.h"
 
-/*
- * Takes over the payload's memory and empties *payload. What it cannot write it keeps in mind itself. `level` is
- * zstd's; 0: its choice.
- */
 struct builder_sink {
+	/*
+	 * May take over the payload's memory, and then leaves none in *payload, or other one for the next. What it
+	 * cannot write it keeps in mind itself. `level` is zstd's; 0: its choice.
+	 */
 	void (*put)(void *context, const struct chunk_header *header, struct buf *payload, int level);
 	/*
 	 * A chunk as another trace has it, packed; the caller keeps the memory. NULL: such a chunk comes by put(), to
@@ -32,6 +32,7 @@ struct builder {
 	struct encoder *encoders[CPUS_MAX]; /* NULL: the vCPU has none yet */
 	bool apart;                  /* each chunk of events can be decoded without the one before it */
 	bool gap[CPUS_MAX];          /* the vCPU's chunk begins with a gap */
+	struct buf payload;          /* memory for the next chunk of events */
 };
 
 enum { BUILDER_TABLES_LEVEL = 9 };

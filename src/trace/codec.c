@@ -86,6 +86,7 @@ void encoder_deinit(struct encoder *enc)
 static void window_begin(struct encoder *enc)
 {
 	enc->filled = enc->done = 0;
+	enc->mixed = false;
 	enc->open.count = 0;
 }
 
@@ -232,6 +233,31 @@ per_kind void encode_event(struct encoder *enc, struct model *m)
 	}
 }
 
+/* What cpu_state_advance() does for all that is not encoded yet: of events that have sites, the last ones tell all. */
+static void advance(struct encoder *enc)
+{
+	const struct event *first = &enc->window[enc->done], *end = &enc->window[enc->filled], *last = end;
+
+	if (enc->mixed) {
+		for (const struct event *e = first; e < end; e++)
+			cpu_state_advance(&enc->now, e);
+		enc->mixed = false;
+		return;
+	}
+	last -= last > first && last[-1].kind >= EVENT_FIRST_SITELESS;
+	if (last > first) {
+		enc->now.insns = last[-1].insns;
+		enc->now.halted = false;
+		for (const struct event *e = last; e-- > first;)
+			if (e->target) {
+				enc->now.place = e->target;
+				break;
+			}
+	}
+	if (last < end)
+		cpu_state_advance(&enc->now, last);
+}
+
 void encoder_flush(struct encoder *enc)
 {
 	/* a copy that nothing points to is kept in registers */
@@ -239,8 +265,7 @@ void encoder_flush(struct encoder *enc)
 	size_t n = enc->filled - enc->done;
 
 	buf_reserve(&enc->streams[STREAM_FLAGS], n);
-	for (size_t i = enc->done; i < enc->filled; i++)
-		cpu_state_advance(&enc->now, &enc->window[i]);
+	advance(enc);
 	while (enc->done < enc->filled)
 		encode_event(enc, &m);
 	enc->model = m;

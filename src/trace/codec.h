@@ -79,6 +79,7 @@ struct encoder {
 	struct cpu_state first, now; /* at the chunk's begin, and after the last event */
 	struct open_calls open;
 	size_t filled, done;         /* of the window: events that are there, and that are encoded */
+	bool mixed;                  /* among those that are not, one has no site, and no clock that ends them */
 	struct event window[WINDOW_EVENTS];
 };
 
@@ -107,7 +108,15 @@ static inline void encoder_added(struct encoder *enc)
 {
 	const struct event *e = &enc->window[enc->filled++];
 
+	enc->mixed |= e->kind >= EVENT_FIRST_SITELESS && !event_has_clock(e->kind);
 	if (enc->filled == WINDOW_EVENTS || event_has_clock(e->kind))
+		encoder_flush(enc);
+}
+
+/* The same of one that has a site. */
+static inline void encoder_added_sited(struct encoder *enc)
+{
+	if (++enc->filled == WINDOW_EVENTS)
 		encoder_flush(enc);
 }
 

@@ -47,7 +47,7 @@ void drain_put(enum chunk_type type, const struct buf *payload)
 	told += type == CHUNK_CODE && payload->len && payload->data[0] == CODE_CONTENT;
 }
 
-uint64_t registers_read(struct registers *r, enum reg reg)
+uint64_t registers_ask(struct registers *r, enum reg reg)
 {
 	return r ? 0 : reg;
 }

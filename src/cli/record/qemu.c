@@ -335,7 +335,7 @@ static void take_smp(struct smp *smp, const char *part)
 		smp->product = smp->product * (unsigned)n > UINT16_MAX ? UINT16_MAX : smp->product * (unsigned)n;
 }
 
-unsigned qemu_vcpus(char *const *argv)
+static struct smp smp_of(char *const *argv)
 {
 	struct smp smp = { .product = 1 };
 
@@ -350,5 +350,20 @@ unsigned qemu_vcpus(char *const *argv)
 				take_smp(&smp, part + 4);
 		}
 	}
+	return smp;
+}
+
+unsigned qemu_vcpus(char *const *argv)
+{
+	struct smp smp = smp_of(argv);
+
 	return smp.cpus ? smp.cpus : smp.maxcpus ? smp.maxcpus : smp.product;
+}
+
+unsigned qemu_vcpus_max(char *const *argv)
+{
+	struct smp smp = smp_of(argv);
+	unsigned most = smp.cpus > smp.maxcpus ? smp.cpus : smp.maxcpus;
+
+	return most > smp.product ? most : smp.product;
 }

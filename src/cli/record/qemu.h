@@ -41,5 +41,7 @@ int qemu_icount_shift(char *const *argv);
 
 /* How many vCPUs the command line asks for. */
 unsigned qemu_vcpus(char *const *argv);
+/* … that there may ever be, with those that are plugged in later. */
+unsigned qemu_vcpus_max(char *const *argv);
 
 #endif

@@ -251,6 +251,7 @@ static int start(const struct recording *rec, struct recorded *s, struct error *
 		/* if upto ends, QEMU gets SIGTERM too, and the trace gets its end */
 		if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() != parent)
 			_exit(127);
+		signal(SIGXFSZ, SIG_IGN); /* a trace that may not grow any more is no reason to end the guest */
 		if (s->messages >= 0)
 			dup2(s->messages, STDERR_FILENO);
 		if (rec->again)

@@ -39,7 +39,7 @@ static void put_turns(const struct recording *rec, struct buf *lines)
 		why = "-icount";
 	else if (accel && strstr(accel, "thread=single"))
 		why = "thread=single";
-	if (why && qemu_vcpus(rec->argv) > 1)
+	if (why && qemu_vcpus_max(rec->argv) > 1)
 		meta_put(lines, "turns", why);
 }
 
@@ -60,7 +60,7 @@ static void put_icount(const struct recording *rec, struct buf *lines)
 {
 	bool icount = rec->deterministic || qemu_option(rec->argv, "icount");
 	int shift = rec->deterministic ? 0 : qemu_icount_shift(rec->argv);
-	bool exact = icount && shift >= 0 && qemu_vcpus(rec->argv) == 1;
+	bool exact = icount && shift >= 0 && qemu_vcpus_max(rec->argv) == 1;
 
 	if (icount)
 		meta_put_u64(lines, "icount", 1);

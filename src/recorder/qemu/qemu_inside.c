@@ -41,6 +41,8 @@ static struct {
 	bool stopped;
 	uint64_t at_ns;
 	bool was_set;
+	bool is_told;   /* QEMU tells of stops */
+	unsigned count; /* of them */
 } stop;
 
 static void on_run_state(void *opaque, bool running, int state)
@@ -53,6 +55,8 @@ static void on_run_state(void *opaque, bool running, int state)
 	if (running && stop.stopped &&
 	    (now > stop.at_ns ? now - stop.at_ns : stop.at_ns - now) > STARTS_WITHIN)
 		__atomic_store_n(&stop.was_set, true, __ATOMIC_RELEASE);
+	if (!running)
+		__atomic_add_fetch(&stop.count, 1, __ATOMIC_RELEASE);
 	stop.stopped = !running;
 	stop.at_ns = now;
 }
@@ -63,8 +67,13 @@ static void watch_for_stops(void)
 	void *(*enlist)(void (*)(void *, bool, int), void *) =
 		(void *(*)(void (*)(void *, bool, int), void *))dlsym(RTLD_DEFAULT, "qemu_add_vm_change_state_handler");
 
-	if (enlist)
-		enlist(on_run_state, NULL);
+	stop.is_told = enlist && enlist(on_run_state, NULL);
+}
+
+bool inside_stops(unsigned *ret)
+{
+	*ret = __atomic_load_n(&stop.count, __ATOMIC_ACQUIRE);
+	return stop.is_told;
 }
 
 bool inside_clock_was_set(void)

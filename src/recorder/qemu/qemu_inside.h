@@ -52,6 +52,9 @@ uint64_t inside_ns(void);
 /* Has a snapshot set guest time to another one, forward or back, since this was asked last? */
 bool inside_clock_was_set(void);
 
+/* How often all vCPUs have been stopped. False: nobody tells. */
+bool inside_stops(unsigned *ret);
+
 /* Has the guest been powered off? False if that cannot be known. */
 bool inside_shut_down(void);
 

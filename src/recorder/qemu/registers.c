@@ -23,7 +23,7 @@ bool registers_init(struct registers *r)
 	return true;
 }
 
-static uint64_t ask(struct registers *r, enum reg reg)
+uint64_t registers_ask(struct registers *r, enum reg reg)
 {
 	uint64_t value = 0;
 
@@ -35,17 +35,12 @@ static uint64_t ask(struct registers *r, enum reg reg)
 	return value;
 }
 
-uint64_t registers_read(struct registers *r, enum reg reg)
-{
-	return r->direct && reg < REGS_DIRECT ? r->direct[reg] : ask(r, reg);
-}
-
 static bool is_right(struct registers *r, const uint64_t *place)
 {
 	bool whole = true, in_32bit = true;
 
 	for (enum reg i = 0; i < REGS_DIRECT; i++) {
-		uint64_t value = ask(r, i);
+		uint64_t value = registers_ask(r, i);
 
 		whole &= value == place[i];
 		in_32bit &= value == reg_shown_in_32bit(i, place[i]);
@@ -55,7 +50,7 @@ static bool is_right(struct registers *r, const uint64_t *place)
 
 static __attribute__((noinline)) uint64_t learn_rip(struct registers *r, struct value_place *place)
 {
-	uint64_t rip = ask(r, REG_IP);
+	uint64_t rip = registers_ask(r, REG_IP);
 
 	if (place->state == VALUE_UNKNOWABLE)
 		return rip;

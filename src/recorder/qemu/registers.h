@@ -30,8 +30,14 @@ bool registers_init(struct registers *r);
  */
 uint64_t registers_rip(struct registers *r, struct value_place *place);
 
-/* Read a register; 0: QEMU does not tell. Called in a callback of this vCPU that may read registers. */
-uint64_t registers_read(struct registers *r, enum reg reg);
+/* Ask QEMU for a register; 0: it does not tell. Called in a callback of this vCPU that may read registers. */
+uint64_t registers_ask(struct registers *r, enum reg reg);
+
+/* Likewise, or read it where QEMU keeps it. */
+static inline uint64_t registers_read(struct registers *r, enum reg reg)
+{
+	return __builtin_expect(r->direct && reg < REGS_DIRECT, 1) ? r->direct[reg] : registers_ask(r, reg);
+}
 
 /* Copy guest memory of the running address space. Returns false if some of it is not mapped. */
 bool guest_read(struct registers *r, uint64_t addr, void *data, size_t n);

@@ -35,6 +35,7 @@ struct stream {
 	uint64_t begun_ms;        /* when the chunk's first event came */
 	bool ended;               /* the guest was powered off */
 	bool due;                 /* the chunk is to end with the next clock */
+	bool clocked;             /* the last event has one */
 	uint64_t insns;           /* of the last record */
 	/* what comes is outside the spans that were asked for: only what it leads to is kept … */
 	bool waits;
@@ -334,21 +335,27 @@ static void look_for_end(unsigned cpu, struct stream *s, const struct event *e)
 		s->target = e->target;
 }
 
+static inline void heed_loader(unsigned cpu, const struct stream *s, const struct event *e)
+{
+	if (__builtin_expect(e->target == drain.loader, 0) && e->kind == EVENT_JUMP_INDIRECT && cpu == 0)
+		/* a little early, but never late: the last clock before the jump */
+		drain_decompressor(e->insns, s->encoder->now.ns);
+}
+
 static inline const uint64_t *add(unsigned cpu, struct stream *s, const uint64_t *w, const struct site *site,
 				  uint32_t number)
 {
 	struct event *e = encoder_next(s->encoder);
 	const uint64_t *end = fill_event(e, s, site, number, w);
 
-	if (__builtin_expect(e->target == drain.loader, 0) && e->kind == EVENT_JUMP_INDIRECT && cpu == 0)
-		/* a little early, but never late: the last clock before the jump */
-		drain_decompressor(e->insns, s->encoder->now.ns);
+	heed_loader(cpu, s, e);
 	if (__builtin_expect(drain.awaits_end, 0))
 		look_for_end(cpu, s, e);
 	encoder_added(s->encoder);
 	drain.events++;
+	s->clocked = event_has_clock(site->kind);
 	/* a chunk that ends with a clock tells the time of all its events */
-	if (event_has_clock(site->kind) && (s->due || s->encoder->events >= CHUNK_EVENTS_MAX))
+	if (s->clocked && (s->due || s->encoder->events >= CHUNK_EVENTS_MAX))
 		put_events(cpu, s);
 	return end;
 }
@@ -430,6 +437,31 @@ static const uint64_t *wait(unsigned cpu, struct stream *s, const uint64_t *w, c
 	return w + 1 + MARK_WORDS;
 }
 
+/*
+ * Records of sites, which are nearly all, while nothing is asked of their events: no clock, no mark, no span's end.
+ * Returns the first that is another one.
+ */
+static const uint64_t *add_sited(unsigned cpu, struct stream *s, const uint64_t *w, const uint64_t *end)
+{
+	struct encoder *enc = s->encoder;
+	uint64_t n = 0;
+
+	for (; w < end; n++) {
+		uint32_t number = (uint32_t)(*w >> RAW_INSNS_BITS);
+		struct event *e;
+
+		if (__builtin_expect(number < SITE_FIRST, 0))
+			break;
+		e = encoder_next(enc);
+		w = fill_event(e, s, sites_get(&recorder.sites, number), number, w);
+		heed_loader(cpu, s, e);
+		encoder_added_sited(enc);
+	}
+	drain.events += n;
+	s->clocked &= !n;
+	return w;
+}
+
 static void consume(unsigned cpu, struct stream *s, struct vcpu *v)
 {
 	uint64_t n;
@@ -437,9 +469,15 @@ static void consume(unsigned cpu, struct stream *s, struct vcpu *v)
 	bool failed = pack_failed() && !hold_holds();
 
 	while (w < end) {
-		uint32_t number = (uint32_t)(*w >> RAW_INSNS_BITS);
-		const struct site *site = sites_get(&recorder.sites, number);
+		const struct site *site;
+		uint32_t number;
 
+		if (__builtin_expect(!s->ended && !s->waits && !failed && !drain.awaits_end, 1))
+			w = add_sited(cpu, s, w, end);
+		if (w == end)
+			break;
+		number = (uint32_t)(*w >> RAW_INSNS_BITS);
+		site = sites_get(&recorder.sites, number);
 		if (__builtin_expect(s->ended || number == EVENT_NONE, 0))
 			w = pass(s, w, site);
 		else if (__builtin_expect(s->waits || number == EVENT_GAP, 0))
@@ -526,7 +564,7 @@ static bool round_once(bool flush)
 		now = clock_ms();
 		s->due = s->encoder->events && now - s->begun_ms > CHUNK_MS;
 		/* what no clock ends has no time: where it is then would depend on the host */
-		if (flush || (s->due && now - s->begun_ms > CHUNK_MS_MAX && !recorder.cuts_blocks))
+		if (flush || (s->due && now - s->begun_ms > CHUNK_MS_MAX && (!recorder.cuts_blocks || s->clocked)))
 			put_events(i, s);
 	}
 	/* with chunks of events, but they may not come for long: memory would fill, and kill -9 cost all of it */

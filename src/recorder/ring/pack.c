@@ -31,6 +31,7 @@ static struct {
 	pthread_cond_t changed;
 	struct item queue[QUEUE];
 	uint64_t put, done;     /* how many chunks were queued so far, and how many are finished */
+	struct buf spare;       /* memory of one of them, for the next: else each would be faulted in anew */
 	bool stop;
 
 	unsigned slow;          /* only for the thread: how many chunks are still to be packed quickly */
@@ -60,7 +61,19 @@ static void write_item(struct item *item, uint64_t waiting)
 		__atomic_fetch_add(&pack.lost, item->header.events, __ATOMIC_RELAXED);
 	if (!item->level && clock_ms() - begun > SLOW_MS && clock_ms() - begun > 2 * (clock_thread_ms() - ran))
 		pack.slow = SLOW_CHUNKS;
-	buf_free(&item->payload);
+}
+
+/* Under the lock: the larger one is kept. */
+static void keep_spare(struct buf *payload)
+{
+	struct buf smaller = *payload;
+
+	if (payload->cap > pack.spare.cap) {
+		smaller = pack.spare;
+		pack.spare = *payload;
+		pack.spare.len = 0;
+	}
+	buf_free(&smaller);
 }
 
 static void *work(void *arg)
@@ -79,6 +92,7 @@ static void *work(void *arg)
 		pthread_mutex_unlock(&pack.lock);
 		write_item(&pack.queue[pack.done % QUEUE], waiting);
 		pthread_mutex_lock(&pack.lock);
+		keep_spare(&pack.queue[pack.done % QUEUE].payload);
 		pack.done++;
 		pthread_cond_broadcast(&pack.changed);
 	}
@@ -97,9 +111,13 @@ void pack_put(const struct chunk_header *header, struct buf *payload, int level)
 	while (pack.put - pack.done == QUEUE)
 		pthread_cond_wait(&pack.changed, &pack.lock);
 	pack.queue[pack.put++ % QUEUE] = (struct item){ .header = *header, .payload = *payload, .level = level };
+	*payload = (struct buf){ 0 };
+	if (header->type == CHUNK_EVENTS) {
+		*payload = pack.spare;
+		pack.spare = (struct buf){ 0 };
+	}
 	pthread_cond_broadcast(&pack.changed);
 	pthread_mutex_unlock(&pack.lock);
-	*payload = (struct buf){ 0 };
 }
 
 void pack_flush(void)
@@ -128,6 +146,7 @@ void pack_finish(void)
 	pthread_mutex_unlock(&pack.lock);
 	pthread_join(pack.thread, NULL);
 	writer_deinit(&pack.writer);
+	buf_free(&pack.spare);
 }
 
 int pack_failed(void)

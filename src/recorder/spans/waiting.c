@@ -15,9 +15,11 @@
 #include "flight.h"
 #include "hold.h"
 #include "recorder/boot.h"
+#include "recorder/cpu.h"
 #include "recorder/kernel/syscalls.h"
 #include "recorder/kernel/tasks.h"
 #include "recorder/qemu/guest_time.h"
+#include "recorder/qemu/qemu_inside.h"
 #include "recorder/watch/watch_put.h"
 #include "recorder/x86/entry_call.h"
 #include "snapshot.h"
@@ -30,6 +32,7 @@ enum {
 static struct {
 	pthread_mutex_t lock; /* for the begin of a span */
 	pthread_mutex_t loaded_lock; /* who sees first that a snapshot was loaded ends what was before */
+	unsigned stops_seen;         /* so many stops of all vCPUs have been looked into for that */
 	pthread_mutex_t anew_lock; /* for what is done when QEMU has forgotten all code: */
 	bool finished;       /* the recording ends, and nothing more is */
 	/* some of the kernel was translated before it was found, without a look at which functions begin there */
@@ -304,9 +307,11 @@ static void go_on(void)
 	if (recorder_waits()) { /* else the next span would be taken for ended until the drain thread sees it begin */
 		span_end_taken();
 		waiting.ended_ms = 0;
+		recorder.cpu->forget_cuts(); /* what they end with is not watched */
 		tasks_forget_left();
 		syscalls_forget_all();
 	}
+	recorder.puts_for_others = true;
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		struct vcpu *v = vcpu_get(i);
 
@@ -321,6 +326,7 @@ static void go_on(void)
 		forget_left(v);
 		mark(v, 0);
 	}
+	recorder.puts_for_others = false;
 	waiting.from_snapshot = false;
 }
 
@@ -621,17 +627,27 @@ static void leave(struct vcpu *v)
 
 void waiting_snapshot_loaded(void)
 {
+	unsigned stops = 0;
+	bool tells = inside_stops(&stops);
+
+	/* one can only have been loaded while vCPUs stood */
+	if (tells && stops == __atomic_load_n(&waiting.stops_seen, __ATOMIC_ACQUIRE))
+		return;
 	pthread_mutex_lock(&waiting.loaded_lock);
 	if (guest_time_goes_on()) {
 		waiting.snapshot = true;
 		waiting.object_there = false;
 		waiting.standing = 0;
 		__atomic_store_n(&recorder.waits, true, __ATOMIC_RELEASE);
+		recorder.cpu->forget_cuts();
+		recorder.puts_for_others = true;
 		for (unsigned i = 0; i < recorder.n_vcpus; i++)
 			if (vcpu_get(i))
 				leave(vcpu_get(i));
+		recorder.puts_for_others = false;
 		boot_begin(guest_time(vcpu_get(0)), BOOT_SNAPSHOT);
 	}
+	__atomic_store_n(&waiting.stops_seen, stops, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&waiting.loaded_lock);
 }
 

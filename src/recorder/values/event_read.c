@@ -26,8 +26,17 @@ enum {
 	HEADER = 8, /* struct trace_entry: type, flags, preempt_count, pid */
 };
 
+/* A table's end, as far as it is read: its length is the guest's word. */
+static uint64_t bounded(uint64_t table, uint64_t end)
+{
+	enum { TABLE_MAX = 8 << 20 };
+
+	return end > table && end - table > TABLE_MAX ? table + TABLE_MAX : end;
+}
+
 void event_enums_add(struct vcpu *v, uint64_t table, uint64_t end, struct event_enums *ret)
 {
+	end = bounded(table, end);
 	for (uint64_t at = table; at && at < end && ret->count < ENUMS_MAX; at += 8) {
 		struct {
 			uint64_t system, name, value;
@@ -51,6 +60,7 @@ void event_strings_tell(struct vcpu *v, uint64_t table, uint64_t end, struct buf
 	struct buf value = { 0 };
 	struct map told = { 0 };
 
+	end = bounded(table, end);
 	for (uint64_t at = table; at && at < end && told.count < STRINGS_MAX; at += 8) {
 		uint64_t where = structure_pointer_at(v, at);
 		char text[TEXT_MAX];

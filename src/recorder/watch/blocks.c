@@ -8,7 +8,7 @@
 
 enum {
 	PART = 4096,
-	PARTS = 1 << 16,
+	PARTS = 1 << 13,
 	ARENA = 1 << 20,
 };
 

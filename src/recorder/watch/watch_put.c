@@ -6,7 +6,7 @@
 /* What was put into this block may be another vCPU's. */
 static void check_turn(struct vcpu *v)
 {
-	if (recorder.takes_turns && !turns_are_told(v->index))
+	if (recorder.takes_turns && !recorder.puts_for_others && !turns_are_told(v->index))
 		watch_doubt(v, 1);
 }
 

@@ -97,9 +97,11 @@ static void wait_for_start(struct vcpu *v)
 
 static void wait_others(const struct vcpu *v)
 {
+	recorder.puts_for_others = true;
 	for (unsigned i = 0; i < recorder.n_vcpus; i++)
 		if (i != v->index && vcpu_get(i) && vcpu_get(i)->begun)
 			wait_for_start(vcpu_get(i));
+	recorder.puts_for_others = false;
 }
 
 static void begin_boot(struct vcpu *v, uint32_t site, bool loaded)
@@ -131,12 +133,14 @@ void watch_suspended(void)
 	char key[BOOT_KEY];
 	uint64_t ns = 0;
 
+	recorder.puts_for_others = true;
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		struct vcpu *v = vcpu_get(i);
 
 		if (v && v->begun && !v->halted && !v->ended)
 			ns = put_halt(v);
 	}
+	recorder.puts_for_others = false;
 	meta_put_u64(&lines, wake_key(recorder.wakes, "sleep_ns", key), ns ? ns : guest_time(vcpu_get(0)));
 	drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
@@ -212,6 +216,7 @@ void watch_shutdown(unsigned cpu, void *data)
 	if (!inside_shut_down())
 		return;
 	ns = guest_time_ahead(vcpu_get(cpu), (uintptr_t)data);
+	recorder.puts_for_others = true;
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		struct vcpu *v = vcpu_get(i);
 
@@ -223,6 +228,7 @@ void watch_shutdown(unsigned cpu, void *data)
 		PUT(v, EVENT_CLOCK, v->live->insns, ns);
 		put(v, EVENT_NONE, v->live->insns, NULL, 0);
 	}
+	recorder.puts_for_others = false;
 }
 
 uint64_t watch_clock(unsigned cpu)
@@ -236,6 +242,7 @@ uint64_t watch_clock(unsigned cpu)
 
 void watch_finish(void)
 {
+	recorder.puts_for_others = true;
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		struct vcpu *v = vcpu_get(i);
 

@@ -29,6 +29,12 @@ void thunks_forget(struct thunks *t)
 	*t = (struct thunks){ 0 };
 }
 
+void thunks_forget_cuts(struct thunks *t)
+{
+	map_free(&t->cut);
+	t->n_cut = 0;
+}
+
 const struct thunk *thunks_at(const struct thunks *t, uint64_t addr)
 {
 	size_t low = first_not(i, 0, t->count, t->list[i].end <= addr);

@@ -43,6 +43,9 @@ void thunks_find(struct thunks *t, const struct kernel *k);
 /* Another kernel will come. */
 void thunks_forget(struct thunks *t);
 
+/* What cut into thunks is not known any more. */
+void thunks_forget_cuts(struct thunks *t);
+
 /* The thunk that the address lies in, or NULL. */
 const struct thunk *thunks_at(const struct thunks *t, uint64_t addr);
 

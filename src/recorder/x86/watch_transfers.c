@@ -41,11 +41,27 @@ void watch_call_narrow(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
 	put_1(vcpu_get(cpu), (uintptr_t)data, guest_address(vaddr));
 }
 
+/* In functions of their own, so that the common way needs no stack. */
+static __attribute__((noinline)) void put_slot_asking(struct vcpu *v, qemu_plugin_meminfo_t info, uint64_t vaddr,
+						      void *data)
+{
+	put_2(v, (uintptr_t)data, vaddr, watch_ask_value(v, info));
+}
+
+static __attribute__((noinline)) void put_jump_asking(struct vcpu *v, qemu_plugin_meminfo_t info, uint64_t from,
+						      void *data)
+{
+	put_2(v, site_of(data), from, watch_ask_value(v, info));
+}
+
 void watch_call_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
 
-	put_2(v, (uintptr_t)data, vaddr, value_64(v, info));
+	if (__builtin_expect(v->value != NULL, 1))
+		put_2(v, (uintptr_t)data, vaddr, *v->value);
+	else
+		put_slot_asking(v, info, vaddr, data);
 }
 
 void watch_call(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
@@ -110,13 +126,6 @@ void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 	put_2(v, site_of(data), guest_address(vaddr), guest_address(base + value_sized(v, info, shift)));
 }
 
-/* In a function of its own, so that the common way needs no stack. */
-static __attribute__((noinline)) void return_asking(struct vcpu *v, qemu_plugin_meminfo_t info, uint64_t vaddr,
-						    void *data)
-{
-	put_2(v, (uintptr_t)data, vaddr, watch_ask_value(v, info));
-}
-
 void watch_return_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
@@ -124,7 +133,7 @@ void watch_return_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
 	if (__builtin_expect(v->value != NULL, 1))
 		put_2(v, (uintptr_t)data, vaddr, *v->value);
 	else
-		return_asking(v, info, vaddr, data);
+		put_slot_asking(v, info, vaddr, data);
 }
 
 uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift)
@@ -258,7 +267,10 @@ void watch_jump_mem_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vadd
 	struct vcpu *v = vcpu_get(cpu);
 
 	(void)vaddr;
-	put_2(v, site_of(data), jump_address_long(v, data), value_64(v, info));
+	if (__builtin_expect(v->value != NULL, 1))
+		put_2(v, site_of(data), jump_address_long(v, data), *v->value);
+	else
+		put_jump_asking(v, info, jump_address_long(v, data), data);
 }
 
 void watch_target(unsigned cpu, void *data)

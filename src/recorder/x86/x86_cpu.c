@@ -14,6 +14,13 @@ static void forget(void)
 	idts_init(&recorder.tables.idts);
 }
 
+static void forget_cuts(void)
+{
+	pthread_mutex_lock(&recorder.lock);
+	thunks_forget_cuts(&recorder.tables.thunks);
+	pthread_mutex_unlock(&recorder.lock);
+}
+
 static void reset_vcpu(struct vcpu *v)
 {
 	v->cpu.lstar = v->cpu.cstar = v->cpu.sysenter = v->cpu.base16 = 0;
@@ -91,6 +98,7 @@ const struct cpu_ops cpu_x86_64 = {
 	.reset = 0xfffffff0u, /* Intel SDM vol. 3, 10.1.4 */
 	.loader = 0x100000,   /* code32_start: Documentation/arch/x86/boot.rst */
 	.forget = forget,
+	.forget_cuts = forget_cuts,
 	.reset_vcpu = reset_vcpu,
 	.kernel_found = kernel_is_found,
 	.kernel_resumed = kernel_resumed,
