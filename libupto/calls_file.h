@@ -182,7 +182,8 @@ struct calls_ring {
 	uint32_t thread, tid;
 	uint32_t state;   /* enum calls_ring_state */
 	uint32_t records; /* a power of two */
-	uint8_t pad[24];
+	uint64_t lost_at; /* … the last of them, before this record */
+	uint8_t pad[16];
 	/* by who writes the file: */
 	uint64_t taken;
 	uint64_t lost_told;

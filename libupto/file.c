@@ -229,11 +229,11 @@ static void put_info(struct file *f)
 	file_put(f, CALLS_INFO, lines, (size_t)n, NULL, 0);
 }
 
-/* For whoever started the program: UPTO_FILES gets the file's name, with a NUL behind it. */
+/* For whoever started the program, maybe in another folder: UPTO_FILES gets the file's path, with a NUL behind it. */
 static void tell_path(const struct file *f)
 {
 	const char *list = getenv("UPTO_FILES");
-	struct iovec path = { (void *)f->path, strlen(f->path) + 1 }, *parts = &path;
+	struct iovec path = { (void *)f->whole_path, strlen(f->whole_path) + 1 }, *parts = &path;
 	int fd = list ? open(list, O_WRONLY | O_APPEND | O_CLOEXEC) : -1, n = 1;
 
 	if (fd < 0)

@@ -221,7 +221,7 @@ static int steer(uint64_t function, uint64_t stack)
 		return 0;
 	if (steers) {
 		if (ring)
-			ring->lost++;
+			ring_lose(ring);
 		return 0;
 	}
 	steers = HERE;

@@ -61,6 +61,11 @@ void modules_go_on(void)
 	leave_lock();
 }
 
+int modules_are_looked_at(void)
+{
+	return __atomic_load_n(&lock_is_for, __ATOMIC_RELAXED) == LOOKS;
+}
+
 struct look {
 	struct file *file;
 	unsigned long long adds, subs;

@@ -63,6 +63,8 @@ EXPORTED void upto_step_aside(void);
 HIDDEN struct calls_ring *ring_new(void);
 /* Wait until that record has room. 0: it has none, and is counted as lost. */
 HIDDEN int ring_wait(struct calls_ring *r, uint64_t number);
+/* The thread's next event is not recorded. */
+HIDDEN void ring_lose(struct calls_ring *r);
 HIDDEN void mark_put(struct calls_ring *r, const char *text);
 
 /* hooks.c */
@@ -126,6 +128,8 @@ struct file;
 
 /* Put blocks of what was loaded and unloaded since the last time. */
 HIDDEN void modules_look(struct file *f);
+/* It is being done, or waits for somebody who is in a callback of dl_iterate_phdr(3). For any thread. */
+HIDDEN int modules_are_looked_at(void);
 /* Does the address lie in a module that is known? */
 HIDDEN int modules_have(uint64_t address);
 HIDDEN void modules_forget(void);

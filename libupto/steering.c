@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,7 @@ static struct {
 	int too_many; /* functions have the names that are asked for */
 	/* calls of a run that are recorded, and that are not */
 	uint64_t recorded, too_short, not_listed;
+	pthread_key_t key; /* its destructor ends what a thread has kept back, also if it has no ring */
 } steering;
 
 enum { WAITS, RUNS, OVER };
@@ -342,8 +344,18 @@ static uint64_t ticks_of(uint64_t us)
 	return (uint64_t)((double)us * 1000 * (double)(ticks_now() - ticks) / (double)passed);
 }
 
+static void end_thread(void *room)
+{
+	(void)room;
+	steering_end();
+}
+
 int steering_begin(void)
 {
+	if (pthread_key_create(&steering.key, end_thread)) {
+		fprintf(stderr, "libupto: no key for its threads is left (pthread_key_create): nothing is recorded\n");
+		return 0;
+	}
 	if (!read_text(getenv("UPTO_KFI")) || !parse() || !find_functions())
 		return 0;
 	steering.min_ticks = steering.min_us ? ticks_of(steering.min_us) : 0;
@@ -439,12 +451,16 @@ static void leave_run(void)
 /* Room to keep calls back. 0: there is no memory. */
 static int has_room(void)
 {
-	void *room = kept;
+	void *room;
 
-	if (!room)
-		room = mmap(NULL, KEPT_MAX * sizeof *kept, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	kept = room == MAP_FAILED ? NULL : room;
-	return kept != NULL;
+	if (kept)
+		return 1;
+	room = mmap(NULL, KEPT_MAX * sizeof *kept, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (room == MAP_FAILED)
+		return 0;
+	kept = room;
+	pthread_setspecific(steering.key, room);
+	return 1;
 }
 
 static void begin_call(uint64_t function, uint64_t stack, uint64_t ticks)
@@ -479,6 +495,7 @@ static int end_call(uint64_t function, uint64_t ticks)
 /* longjmp() goes to where `stack` is. */
 static int jump(uint64_t stack, uint64_t ticks)
 {
+	stack &= ~CALLS_RECORD_FRAME;
 	put_long(ticks);
 	for (; n_kept && kept[n_kept - 1].stack + CALLS_HOOK < stack; n_kept--)
 		add_to(&steering.too_short, 1);

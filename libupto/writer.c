@@ -69,6 +69,7 @@ static struct {
 	uint64_t homeless, homeless_told; /* as in the first ring, while there is none */
 	pthread_t thread;
 	int has_thread, runs, ends;
+	int is_stuck; /* it waits for who is in a callback of dl_iterate_phdr(3), and others have waited for it in vain */
 	pthread_key_t key; /* its destructor tells that a thread ends */
 	uint64_t clock_first, clock_at; /* the clock's ns when it was looked at: the first time, the last */
 	uint8_t block[BLOCK_EVENTS * TOKEN_MAX + 64];
@@ -220,17 +221,36 @@ static int is_held_up(const struct calls_ring *r)
 	       n >= __atomic_load_n(&r->taking, __ATOMIC_ACQUIRE);
 }
 
+/* Nobody will make room, or not soon. */
+static int waits_in_vain(const struct calls_ring *r, unsigned naps)
+{
+	enum { NAPS_MAX = 50000 }; /* some seconds */
+
+	if (naps > NAPS_MAX)
+		__atomic_store_n(&writer.is_stuck, 1, __ATOMIC_RELAXED);
+	/* what this thread itself is to fill in, it does not while it waits */
+	return writer.drops || !__atomic_load_n(&writer.runs, __ATOMIC_ACQUIRE) || is_held_up(r) ||
+	       __atomic_load_n(&writer.is_stuck, __ATOMIC_RELAXED);
+}
+
+void ring_lose(struct calls_ring *r)
+{
+	__atomic_store_n(&r->lost_at, r->reserved, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&r->lost, 1, __ATOMIC_RELEASE);
+}
+
 int ring_wait(struct calls_ring *r, uint64_t number)
 {
 	const struct timespec little = { .tv_nsec = 20000 };
+	unsigned naps = 0;
 
 	while (number >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE)) {
-		/* what this thread itself is to fill in, it does not while it waits */
-		if (writer.drops || !__atomic_load_n(&writer.runs, __ATOMIC_ACQUIRE) || is_held_up(r)) {
-			r->lost++;
+		if (waits_in_vain(r, naps)) {
+			ring_lose(r);
 			return 0;
 		}
 		syscall(SYS_nanosleep, &little, NULL);
+		naps = modules_are_looked_at() ? naps + 1 : 0;
 	}
 	return 1;
 }
@@ -252,7 +272,7 @@ void mark_put(struct calls_ring *r, const char *text)
 		__atomic_store_n(&m->state, 2, __ATOMIC_RELEASE);
 		return;
 	}
-	r->lost++;
+	count_homeless(); /* it is no call, so the thread's stack is whole */
 }
 
 /* Of a few looks at both clocks, the one that took least: between them a CPU may do something else for long. */
@@ -406,6 +426,15 @@ static void tell_thread(struct calls_ring *r, struct kept *k)
 	file_put(&writer.file, CALLS_THREAD, &t, sizeof t, NULL, 0);
 }
 
+/* What was lost before record number *ret, and is not told yet. 0: nothing was. */
+static int has_untold(const struct calls_ring *r, uint64_t *ret)
+{
+	if (__atomic_load_n(&r->lost, __ATOMIC_ACQUIRE) == r->lost_told)
+		return 0;
+	*ret = __atomic_load_n(&r->lost_at, __ATOMIC_RELAXED);
+	return 1;
+}
+
 /* What there is no room to tell of stands in the ring still. */
 static void tell_lost(const uint64_t *count, uint64_t *told, uint32_t thread)
 {
@@ -428,6 +457,12 @@ static void tell_homeless(void)
 		tell_lost(&first->homeless, &first->homeless_told, CALLS_NO_THREAD);
 }
 
+static void look_at_modules(void)
+{
+	modules_look(&writer.file);
+	__atomic_store_n(&writer.is_stuck, 0, __ATOMIC_RELAXED);
+}
+
 /* What lies in no module that is known may lie in one that came just now. */
 static void look_for(uint64_t function)
 {
@@ -437,26 +472,35 @@ static void look_for(uint64_t function)
 		return;
 	page = function >> 12;
 	if (!modules_have(function))
-		modules_look(&writer.file);
+		look_at_modules();
+}
+
+/* Where events were lost, there is room only when that is told, behind all that came before. */
+static void give_room(struct calls_ring *r)
+{
+	uint64_t ignored;
+
+	if (!has_untold(r, &ignored))
+		__atomic_store_n(&r->limit, r->taken + r->records - MARGIN, __ATOMIC_RELEASE);
 }
 
 /* How many records were packed and written. */
 static unsigned drain(struct calls_ring *r, struct kept *k)
 {
 	static struct calls_model model;
-	uint64_t at = r->taken;
+	uint64_t at = r->taken, stop = UINT64_MAX;
 	uint8_t *out = writer.block;
 	struct calls_events head = { .thread = r->thread, .first = at };
 	struct calls_record *record = &r->record[at & shared.mask];
 
-	if (!__atomic_load_n(&record->ticks, __ATOMIC_ACQUIRE))
+	if ((has_untold(r, &stop) && at == stop) || !__atomic_load_n(&record->ticks, __ATOMIC_ACQUIRE))
 		return 0;
 	tell_thread(r, k);
 	model = (struct calls_model){ .depth = 0 };
 	if (!k->last_ticks)
 		k->last_ticks = record->ticks >> CALLS_SHIFT;
 	head.ticks = k->last_ticks << CALLS_SHIFT;
-	for (; head.events < BLOCK_EVENTS; head.events++, at++) {
+	for (; head.events < BLOCK_EVENTS && at != stop; head.events++, at++) {
 		record = &r->record[at & shared.mask];
 		if (!__atomic_load_n(&record->ticks, __ATOMIC_ACQUIRE))
 			break;
@@ -472,7 +516,7 @@ static unsigned drain(struct calls_ring *r, struct kept *k)
 	for (uint64_t i = r->taken; i < at; i++)
 		__atomic_store_n(&r->record[i & shared.mask].ticks, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&r->taken, at, __ATOMIC_RELEASE);
-	__atomic_store_n(&r->limit, at + r->records - MARGIN, __ATOMIC_RELEASE);
+	give_room(r);
 	return head.events;
 }
 
@@ -490,12 +534,17 @@ static unsigned drain_ring(uint32_t i)
 {
 	struct calls_ring *r = __atomic_load_n(&writer.rings[i], __ATOMIC_ACQUIRE);
 	uint32_t state = r ? __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) : CALLS_RING_FREE;
+	uint64_t lost_at;
 	unsigned n;
 
 	if (state == CALLS_RING_FREE || state == CALLS_RING_TAKEN)
 		return 0;
 	n = drain(r, &writer.kept[i]);
-	tell_lost(&r->lost, &r->lost_told, r->thread);
+	if (has_untold(r, &lost_at) && r->taken >= lost_at) {
+		tell_lost(&r->lost, &r->lost_told, r->thread);
+		give_room(r);
+		n++;
+	}
 	if (state == CALLS_RING_LEFT && !n)
 		leave(r, &writer.kept[i]);
 	return n;
@@ -532,7 +581,7 @@ static unsigned write_some(void)
 	uint32_t n = __atomic_load_n(&writer.n_rings, __ATOMIC_ACQUIRE);
 	unsigned events = 0;
 
-	modules_look(&writer.file);
+	look_at_modules();
 	put_marks();
 	tell_homeless();
 	for (uint32_t i = 0; i < n && i < RINGS_MAX; i++)
@@ -653,7 +702,7 @@ static void leave_to_nobody(struct calls_ring *r)
 static void in_child(void)
 {
 	const struct calls_ring *own = pthread_getspecific(writer.key);
-	int armed = shared.armed, error = errno;
+	int armed = shared.armed, begun = shared.begun && !shared.over, error = errno;
 
 	modules_go_on();
 	hooks_forget();
@@ -675,9 +724,12 @@ static void in_child(void)
 	writer.homeless = writer.homeless_told = 0;
 	file_close(&writer.file);
 	modules_forget();
-	shared.armed = 0;
-	begin();
-	shared.armed = shared.armed && armed;
+	/* its parent's writer is not there, also if it gets none of its own */
+	shared.armed = shared.begun = writer.runs = writer.has_thread = 0;
+	if (begun)
+		begin();
+	/* what upto_start() was waited for has come before, or is still to come */
+	shared.armed = writer.runs && armed;
 	errno = error;
 }
 
@@ -761,7 +813,7 @@ EXPORTED int dlclose(void *handle)
 		unsigned held_up = 0;
 
 		while (r && writer.runs && __atomic_load_n(&r->taken, __ATOMIC_ACQUIRE) < upto && held_up < LOOKS) {
-			held_up = is_held_up(r) ? held_up + 1 : 0;
+			held_up = is_held_up(r) || modules_are_looked_at() ? held_up + 1 : 0;
 			nanosleep(&little, NULL);
 		}
 	}

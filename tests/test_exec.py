@@ -554,6 +554,43 @@ def test_overflow(tmp_path):
     assert "of which 0 matched no call" in run(UPTO_ASAN, "check", file, check=False).stdout.decode()
 
 
+def test_overflow_of_long_buffer(tmp_path):
+    """What a buffer had before it was full is written in many pieces: the loss is behind them, where it was, so that no call seems to be within one that had ended."""
+    source = tmp_path / "deep.c"
+    source.write_text("__attribute__((noinline)) void leaf(void) { __asm__(\"\"); }\n__attribute__((noinline)) void branch(void) { leaf(); leaf(); __asm__(\"\"); }\n"
+                      "int main(void) { for (int i = 0; i < 3000000; i++) branch(); return 0; }\n")
+    run("gcc", "-O1", "-finstrument-functions", "-o", tmp_path / "deep", source)
+    file, = execute(tmp_path, "./deep", options=["--drop"])[0]
+    callers, above = {"main": {None}, "branch": {None, "main"}, "leaf": {None, "branch"}}, []
+    for n in upto_json("tree", "--json", file)["tree"]:
+        above[n["depth"]:] = [n["function"] if n["function"] in callers else None]
+        assert above[-1] is None or (above[-2] if len(above) > 1 else None) in callers[above[-1]], above
+    assert upto_json("info", "--json", file)["lost"] > 0
+
+
+def test_where_files_go(tmp_path):
+    """Also into another folder, and where the program has gone to; a buffer that is no size is refused."""
+    path = program("nasty")
+    files = execute(tmp_path, "sh", "-c", f"mkdir sub && cd sub && exec {path} leaf")[0]
+    assert [f for f in files if os.path.dirname(f) == str(tmp_path / "sub") and calls_of(f)["leaf"]], files
+    os.mkdir(tmp_path / "out")
+    for n in 1, 2:
+        file, = execute(tmp_path, path, "leaf", options=["-o", "out/"])[0]
+        assert os.path.dirname(file) == str(tmp_path / "out") and len([f for f in os.listdir(tmp_path / "out")]) == n, file
+    for size in "64m", "1.5M", "lots", "0", "-1":
+        fails(2, r"not a size: expected a number", "exec", f"--buffer={size}", "--", "true")
+
+
+def test_cut_file(tmp_path):
+    """A part of a program's file, without what its buffers had: each command says that it is one."""
+    file, = execute(tmp_path, program("nasty"), "threads")[0]
+    with open(file, "rb") as f, open(tmp_path / "half.upto", "wb") as out:
+        out.write(f.read(os.path.getsize(file) // 2))
+    p = run(UPTO_ASAN, "top", tmp_path / "half.upto")
+    assert b"recording stopped early: " in p.stderr and b"branch" in p.stdout, p.stderr
+    assert b"stopped early" in run(UPTO_ASAN, "info", tmp_path / "half.upto").stdout
+
+
 def test_many_threads(tmp_path):
     """More threads at once than there are buffers: what has none is counted."""
     source = tmp_path / "many.c"

@@ -36,6 +36,7 @@ bool calls_blocks_next(struct calls_blocks *b, struct calls_block_found *ret)
 	memcpy(&head, cursor_take(&b->in, sizeof head), sizeof head);
 	if (head.magic != CALLS_BLOCK || head.number != b->next) {
 		b->why_cut = "a block is damaged, or missing";
+		b->is_damaged = true;
 		return false;
 	}
 	payload = cursor_take(&b->in, head.bytes);

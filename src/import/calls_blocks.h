@@ -18,6 +18,7 @@ struct calls_blocks {
 	uint32_t pid;
 	uint32_t next;       /* number of the next block */
 	const char *why_cut; /* NULL: all was whole so far */
+	bool is_damaged;     /* it is not only that the last block is not all there */
 };
 
 /* `path` is for messages. The data must live as long. */

@@ -168,6 +168,7 @@ static struct calls_program_thread *add_thread(struct calls_trace *t, uint32_t n
 static void add_thread_block(struct calls_trace *t, struct cursor payload)
 {
 	const void *p = cursor_take(&payload, sizeof(struct calls_thread));
+	struct calls_program_thread *thread;
 	struct calls_thread head;
 	char name[sizeof head.name + 1] = "";
 
@@ -175,8 +176,11 @@ static void add_thread_block(struct calls_trace *t, struct cursor payload)
 		return;
 	memcpy(&head, p, sizeof head);
 	memcpy(name, head.name, sizeof head.name);
-	if (!thread_of(t, head.thread) && t->n_threads < THREADS_MAX - 1)
+	thread = thread_of(t, head.thread);
+	if (!thread && t->n_threads < THREADS_MAX - 1)
 		add_thread(t, head.thread, head.tid, name);
+	else if (thread && *name && thread->cpu != NO_CPU) /* it has another name now */
+		made_calls_rename(t->calls, thread->cpu, thread->made, name, time_of(t, thread->ticks));
 }
 
 /* It runs from its first event on. */
@@ -446,11 +450,13 @@ static void put_marks(struct calls_trace *t)
 	buf_free(&facts);
 }
 
-/* META's `absent` is known now. */
-static void put_meta(struct calls_trace *t)
+/* META's `absent` is known now. `stopped`: why what is missing at the end is; NULL: nothing is. */
+static void put_meta(struct calls_trace *t, const char *stopped)
 {
 	struct buf lines = { 0 };
 
+	if (stopped)
+		meta_put(&lines, "stopped", stopped);
 	if (t->n_marks)
 		meta_put(&lines, "absent", "instructions,interrupts,syscalls,addresses");
 	if (t->n_clocks)
@@ -480,7 +486,8 @@ static int write(struct calls_trace *t, const struct buf *ring, struct error *er
 			: "the program did not come to its end: it was killed, or runs, or another took its place";
 	t->counts.nameless = calls_modules_name(t->modules);
 	put_marks(t);
-	put_meta(t);
+	/* what the file of a program that was killed does not have, its ring has, if that is there */
+	put_meta(t, ring->len && !t->blocks.is_damaged ? NULL : t->counts.why_cut);
 	t->made->lost = t->counts.lost;
 	made_trace_end(t->made, t->end_ns);
 	return 0;

@@ -444,14 +444,15 @@ static void take_change(struct text *t, const struct line *from, const struct li
 	c->pid = to->pid;
 }
 
-/* "CPU:1 [LOST 2,000 EVENTS]" */
+/* "CPU:1 [LOST 2000 EVENTS]", or, where the kernel does not know how many, "CPU:1 [LOST EVENTS]" */
 static bool take_loss(struct text *t, const char *text)
 {
 	struct graph_record r = { .kind = GRAPH_LOST };
 	unsigned cpu;
-	uint64_t n;
+	uint64_t n = 0;
+	int got = sscanf(text, "CPU:%u [LOST %" SCNu64 " EVENTS]", &cpu, &n);
 
-	if (sscanf(text, "CPU:%u [LOST %" SCNu64 " EVENTS]", &cpu, &n) != 2 || cpu >= CPUS_MAX)
+	if (got < 1 || (got == 1 && !strstr(text, "[LOST EVENTS]")) || cpu >= CPUS_MAX)
 		return false;
 	end_leaf(t, cpu_at(t, cpu));
 	r.cpu = cpu;
@@ -486,7 +487,7 @@ static void read_lines(struct text *t, FILE *file)
 
 		t->n_line++;
 		text[strcspn(text, "\r\n")] = 0;
-		if (*text == '#' || !*skip_blanks(text) || strstr(text, "-------") || take_loss(t, text))
+		if (*text == '#' || !*skip_blanks(text) || *skip_blanks(text) == '-' || take_loss(t, text))
 			continue;
 		l = (struct line){ 0 };
 		if (parse_change(text, &l, &to))

@@ -607,7 +607,7 @@ static bool is_in_part(struct graph_trace *t, const struct graph_record *r)
 	}
 	if (is_of(t, r, GRAPH_ENTER, p->stop_entry))
 		t->over = true;
-	if (p->max_calls && r->kind == GRAPH_ENTER && t->begun++ == p->max_calls)
+	if (p->max_calls && r->kind == (p->by_ends ? GRAPH_EXIT : GRAPH_ENTER) && t->begun++ == p->max_calls)
 		t->over = true;
 	if (t->over)
 		return false;
@@ -675,6 +675,9 @@ static int write(struct graph_trace *t, struct graph_reader *reader, struct erro
 	add_kept(t);
 	if (t->made->full)
 		return error_set(err, "%s: more than the %d places of calls that a trace can have", t->path, SITES_MAX);
+	if (!t->counts.calls && t->part && t->part->start_exit && !t->started)
+		return error_set(err, "%s: no return of %s was recorded: what leaves it out leaves out its return, too",
+				 t->path, t->part->start_exit);
 	if (!t->counts.calls)
 		return error_set(err, "%s: has no calls: no function was called while it was recorded", t->path);
 	for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)

@@ -26,7 +26,8 @@ struct graph_part {
 	uint64_t from_ns;                     /* from then on */
 	const char *start_entry, *stop_entry; /* from where that function is called, up to where that one is */
 	const char *start_exit, *stop_exit;   /* from where that function has returned, up to where that one has */
-	uint64_t max_calls;                 /* so many calls have begun */
+	uint64_t max_calls;                   /* so many calls have begun … */
+	bool by_ends;                         /* … or ended, where nothing tells of begins */
 	bool monotonic;                       /* records' times are of CLOCK_MONOTONIC */
 };
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -33,15 +34,19 @@ static int import_calls(struct import_input *in, const struct builder_sink *sink
 {
 	cleanup_free char *path = xasprintf("%s.ring", in->path);
 	struct buf ring = { 0 };
-	struct error ignored;
 	int r;
 
 	/*
 	 * It is there if the program did not come to its end. If that runs still, what leaves the ring meanwhile is in
 	 * the file, which is read behind it.
 	 */
-	if (file_read(path, LOG_MAX, &ring, &ignored) < 0)
+	if (access(path, F_OK) == 0 && file_read(path, LOG_MAX, &ring, err) < 0) {
 		ring.len = 0;
+		if (access(path, F_OK) == 0) { /* else the program has just come to its end */
+			buf_free(&ring);
+			return -1;
+		}
+	}
 	r = read_all(in, err);
 	if (r == 0)
 		r = calls_trace_write(&in->data, &ring, in->path, sink, &ret->calls, err);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -90,6 +91,17 @@ static int set_configuration(const char *path, struct error *err)
 	return ret;
 }
 
+/* The library takes what it can read of it. */
+static int check_buffer(const char *text, struct error *err)
+{
+	char *end = NULL;
+	bool is_number = text && isdigit((unsigned char)*text) && strtoull(text, &end, 10);
+
+	if (!text || (is_number && (!*end || (strchr("kKMG", *end) && !end[1]))))
+		return 0;
+	return error_set(err, "--buffer %s: not a size: expected a number, and k, M or G behind it: 4M", text);
+}
+
 /* What the library is asked for; see libupto/upto.h. */
 static int set_environment(const struct args *args, int list, struct error *err)
 {
@@ -116,7 +128,7 @@ static int check_output(const struct args *args, struct error *err)
 {
 	const char *output = arg(args, "output");
 
-	if (!output || strstr(output, "%p") || access(output, F_OK) < 0)
+	if (!output || !*output || strstr(output, "%p") || output[strlen(output) - 1] == '/' || access(output, F_OK) < 0)
 		return 0;
 	if (!arg(args, "force"))
 		return error_set(err, "%s: is there already; -f replaces it", output);
@@ -132,7 +144,7 @@ static bool tell_file(const char *path)
 		fprintf(stderr, "upto: %s\n", err.text);
 		return false;
 	}
-	fprintf(stderr, "upto: %s: %s%s%s\n", path, t.reader->ended && !reader_lost(t.reader) ? "whole" : "not whole",
+	fprintf(stderr, "upto: %s: %s%s%s\n", path, reader_complete(t.reader) ? "whole" : "not whole",
 		meta_get(&t.reader->meta, "program.args") ? ": " : "",
 		meta_get(&t.reader->meta, "program.args") ? meta_get(&t.reader->meta, "program.args") : "");
 	trace_arg_close(&t);
@@ -148,6 +160,15 @@ static void show_top(const char *path)
 	unsetenv("LD_PRELOAD");
 	child_run(words, &ignored);
 	fprintf(stderr, "next: upto tree %s | upto calls %s | upto report %s -o report.html\n", path, path, path);
+}
+
+/* A name that leads there from this folder. */
+static const char *near_name(const char *path)
+{
+	cleanup_free char *folder = getcwd(NULL, 0);
+	size_t n = folder ? strlen(folder) : 0;
+
+	return n > 1 && !strncmp(path, folder, n) && path[n] == '/' ? path + n + 1 : path;
 }
 
 static void tell(const struct args *args, int list)
@@ -166,8 +187,8 @@ static void tell(const struct args *args, int list)
 	buf_put_u8(&files, 0);
 	/* one that stepped aside for another has left its name to that */
 	for (const char *at = (char *)files.data, *before = ""; *at; before = at, at += strlen(at) + 1)
-		if (strcmp(at, before) && access(at, F_OK) == 0 && tell_file(at) && !first)
-			first = at;
+		if (strcmp(at, before) && access(at, F_OK) == 0 && tell_file(near_name(at)) && !first)
+			first = near_name(at);
 	if (first && !arg(args, "quiet"))
 		show_top(first);
 	buf_free(&files);
@@ -181,6 +202,8 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "a program is missing: upto exec -- ./program …");
 		return EXIT_USAGE;
 	}
+	if (check_buffer(arg(args, "buffer"), err) < 0)
+		return EXIT_USAGE;
 	list = memfd_create("upto", MFD_CLOEXEC);
 	if (list < 0) {
 		error_set(err, "no memory: %s", strerror(errno));

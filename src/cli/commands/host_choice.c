@@ -69,18 +69,21 @@ static int refuse(const char *path, const struct kfi_run *run, struct error *err
 {
 	const struct {
 		bool asked;
-		const char *words;
+		const char *words, *instead;
 	} not_there[] = {
-		{ run->max_us, "filter maxtime" },           { run->no_interrupts, "filter noints" },
-		{ run->only_interrupts, "filter onlyints" }, { run->stack || run->worst_stack, "watch stack" },
-		{ run->autorepeat, "autorepeat" },           { run->overwrite, "overwrite" },
+		{ run->max_us, "filter maxtime", "thin --max-duration" },
+		{ run->no_interrupts, "filter noints", "thin --no-interrupts" },
+		{ run->only_interrupts, "filter onlyints", "thin --only-interrupts" },
+		{ run->stack || run->worst_stack, "watch stack", "stack --deepest" },
+		{ run->autorepeat, "autorepeat", "thin --every" },
+		{ run->overwrite, "overwrite", "thin --limit N --keep last" },
 	};
 
 	for (size_t i = 0; i < sizeof not_there / sizeof *not_there; i++)
 		if (not_there[i].asked)
 			return error_set(
-				err, "%s: %s: the kernel's tracer does not do that; upto thin --kfi does with a trace",
-				path, not_there[i].words);
+				err, "%s: %s: the kernel's tracer does not do that; of a trace, upto %s does",
+				path, not_there[i].words, not_there[i].instead);
 	return 0;
 }
 
@@ -107,8 +110,8 @@ static int set_run(const char *path, const struct kfi_run *run, struct host_choi
 	/* KFI counts a stop's time from the start */
 	if (run->stop.kind == KFI_TRIGGER_TIME && run->start.kind == KFI_TRIGGER_TIME)
 		ret->stop_ns += ret->start_ns;
-	if (run->stop.kind == KFI_TRIGGER_TIME && ret->options.start_entry)
-		return error_set(err, "%s:%u: a time since a function was called is not there for this kernel", path,
+	if (run->stop.kind == KFI_TRIGGER_TIME && (ret->options.start_entry || ret->part.start_exit))
+		return error_set(err, "%s:%u: a time since a function was called, or returned, is not there for this kernel", path,
 				 run->stop.line);
 	if (run->min_us)
 		ret->options.min_us = run->min_us;
@@ -173,7 +176,10 @@ int host_choice_arg(const struct args *args, struct host_choice *ret, struct err
 	if (numbers_arg(args, ret, err) < 0 || condition_arg(args, "start", false, &ret->start, ret, err) < 0 ||
 	    condition_arg(args, "stop", true, &ret->stop, ret, err) < 0)
 		return -1;
-	return kfi_arg(args, ret, err);
+	if (kfi_arg(args, ret, err) < 0)
+		return -1;
+	ret->part.by_ends = ret->options.min_us; /* the tracer tells of long calls when they end */
+	return 0;
 }
 
 void host_choice_deinit(struct host_choice *c)
