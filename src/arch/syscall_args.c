@@ -23,6 +23,9 @@ static const struct bit at_bits[] = {
 	{ 0x1000, "AT_EMPTY_PATH" },      { 0x2000, "AT_STATX_FORCE_SYNC" },
 	{ 0x4000, "AT_STATX_DONT_SYNC" }, { 0 },
 };
+static const struct bit eaccess_bits[] = {
+	{ 0x100, "AT_SYMLINK_NOFOLLOW" }, { 0x200, "AT_EACCESS" }, { 0x1000, "AT_EMPTY_PATH" }, { 0 },
+};
 static const struct bit access_bits[] = { { 4, "R_OK" }, { 2, "W_OK" }, { 1, "X_OK" }, { 0 } };
 static const struct bit protection_bits[] = { { 1, "PROT_READ" }, { 2, "PROT_WRITE" }, { 4, "PROT_EXEC" }, { 0 } };
 static const struct bit mapping_bits[] = {
@@ -45,6 +48,7 @@ static const struct bit mapping_bits[] = {
 	{ 0 },
 };
 static const struct bit clone_bits[] = {
+	{ 0x80, "CLONE_NEWTIME" },
 	{ 0x100, "CLONE_VM" },
 	{ 0x200, "CLONE_FS" },
 	{ 0x400, "CLONE_FILES" },
@@ -112,15 +116,18 @@ static void put_open(struct buf *out, uint32_t value)
 		put_bits(out, open_bits, value, "");
 }
 
-/* The lowest byte of the flags is the signal that the parent gets when the child ends. */
+/*
+ * The lowest byte of the flags is the signal that the parent gets when the child ends; there are 64, and unshare() has
+ * a flag above them.
+ */
 static void put_clone(struct buf *out, uint32_t value)
 {
-	uint32_t signal = value & 0xff;
+	uint32_t signal = value & 0x7f, flags = value - signal;
 
-	if (value & ~0xffu || !signal)
-		put_bits(out, clone_bits, value & ~0xffu, "0");
+	if (flags || !signal)
+		put_bits(out, clone_bits, flags, "0");
 	if (signal) {
-		buf_printf(out, value & ~0xffu ? "|" : "");
+		buf_printf(out, flags ? "|" : "");
 		put_name(out, signals, sizeof signals / sizeof *signals, (int)signal);
 	}
 }
@@ -153,6 +160,9 @@ void syscall_arg(const struct syscall_abi *abi, char kind, uint64_t value, struc
 		break;
 	case ARG_AT:
 		put_bits(out, at_bits, (uint32_t)value, "0");
+		break;
+	case ARG_EACCESS:
+		put_bits(out, eaccess_bits, (uint32_t)value, "0");
 		break;
 	case ARG_ACCESS:
 		put_bits(out, access_bits, (uint32_t)value, "F_OK");

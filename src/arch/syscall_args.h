@@ -25,6 +25,7 @@ enum {
 	ARG_MODE = 'm',     /* file permissions */
 	ARG_OPEN = 'o',     /* O_… */
 	ARG_AT = 'a',       /* AT_… */
+	ARG_EACCESS = 'e',  /* AT_…, of which one means something else for access */
 	ARG_ACCESS = 'r',   /* R_OK … */
 	ARG_PROTECTION = 'P',
 	ARG_MAPPING = 'M',  /* MAP_… */

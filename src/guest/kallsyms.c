@@ -352,9 +352,10 @@ int kallsyms_read(const void *data, size_t len, uint64_t addr, bool narrow, stru
 {
 	struct tables t = { .data = data, .len = len, .addr = addr, .narrow = narrow };
 	struct addresses a;
+	enum { TABLES_MAX = 16 }; /* a kernel has one; hardly anything else looks like it */
 	size_t from = 0;
 
-	while (find_token_table(&t, &from)) {
+	for (unsigned i = 0; i < TABLES_MAX && find_token_table(&t, &from); i++) {
 		if (!find_markers_and_names(&t) || !find_addresses(&t, &a))
 			continue;
 		add_names(&t, &a, ret);

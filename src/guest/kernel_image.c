@@ -13,7 +13,13 @@
 #include "kernel_marks.h"
 #include "system_map.h"
 
-enum { FILE_LIMIT = 2047 << 20 }; /* debug information of all modules together is that large */
+enum {
+	FILE_LIMIT = 2047 << 20, /* debug information of all modules together is that large */
+	/* headers may lie over each other, so that a small file would have more than any memory */
+	SEGMENTS_MAX = 64,
+	SYMBOLS_MAX = 1 << 23,
+	NAME_LENGTH_MAX = 512, /* KSYM_NAME_LEN */
+};
 
 static void add_section(struct kernel_image *image, size_t *cap, const char *name, const GElf_Shdr *sh)
 {
@@ -26,22 +32,33 @@ static void add_section(struct kernel_image *image, size_t *cap, const char *nam
 	snprintf(s->name, sizeof s->name, "%s", name);
 }
 
-static void add_code(struct kernel_image *image, Elf_Scn *scn, const GElf_Shdr *sh)
+/* `room`: bytes that the file has: sections that lie over each other would take more. */
+static void add_code(struct kernel_image *image, Elf_Scn *scn, const GElf_Shdr *sh, size_t *room)
 {
 	Elf_Data *data = sh->sh_type == SHT_NOBITS ? NULL : elf_rawdata(scn, NULL);
 
-	if (!data || !data->d_buf)
+	if (!data || !data->d_buf || data->d_size > *room)
 		return;
+	*room -= data->d_size;
 	image->code = xreallocarray(image->code, image->n_code + 1, sizeof *image->code);
 	image->code[image->n_code] = (struct image_code){ .addr = narrow_extend(&image->narrow, sh->sh_addr) };
 	buf_put(&image->code[image->n_code++].bytes, data->d_buf, data->d_size);
 }
 
-static char symbol_type(const GElf_Sym *sym)
+static bool is_code(Elf *elf, const GElf_Sym *sym)
+{
+	Elf_Scn *scn = sym->st_shndx < SHN_LORESERVE ? elf_getscn(elf, sym->st_shndx) : NULL;
+	GElf_Shdr sh;
+
+	return scn && gelf_getshdr(scn, &sh) && sh.sh_flags & SHF_EXECINSTR;
+}
+
+/* What assembly and the linker's script define has no type: __start_ftrace_events is data, memcpy_orig is not. */
+static char symbol_type(Elf *elf, const GElf_Sym *sym)
 {
 	char type = GELF_ST_TYPE(sym->st_info) == STT_FUNC ? 't' : 'd';
 
-	if (GELF_ST_TYPE(sym->st_info) == STT_NOTYPE)
+	if (GELF_ST_TYPE(sym->st_info) == STT_NOTYPE && is_code(elf, sym))
 		type = 't';
 	return GELF_ST_BIND(sym->st_info) == STB_LOCAL ? type : (char)(type - 'a' + 'A');
 }
@@ -51,7 +68,7 @@ static void add_symtab(struct kernel_image *image, Elf *elf, Elf_Scn *scn, const
 	Elf_Data *data = elf_getdata(scn, NULL);
 	size_t n = data && sh->sh_entsize ? sh->sh_size / sh->sh_entsize : 0;
 
-	for (size_t i = 0; i < n && i < INT32_MAX; i++) {
+	for (size_t i = 0; i < n && i < SYMBOLS_MAX && image->symbols.count < SYMBOLS_MAX; i++) {
 		const char *name;
 		GElf_Sym sym;
 
@@ -62,7 +79,7 @@ static void add_symtab(struct kernel_image *image, Elf *elf, Elf_Scn *scn, const
 		name = elf_strptr(elf, sh->sh_link, sym.st_name);
 		if (name && *name)
 			symbol_list_add(&image->symbols, narrow_extend(&image->narrow, sym.st_value), sym.st_size,
-					symbol_type(&sym), name, strlen(name));
+					symbol_type(elf, &sym), name, strnlen(name, NAME_LENGTH_MAX));
 	}
 }
 
@@ -75,9 +92,9 @@ static void add_btf(struct kernel_image *image, Elf_Scn *scn)
 		buf_put(&image->btf, data->d_buf, data->d_size);
 }
 
-static void read_sections(struct kernel_image *image, Elf *elf)
+static void read_sections(struct kernel_image *image, Elf *elf, size_t bytes)
 {
-	size_t names = 0, cap = 0;
+	size_t names = 0, cap = 0, room = bytes;
 
 	if (elf_getshdrstrndx(elf, &names) < 0)
 		return;
@@ -90,7 +107,7 @@ static void read_sections(struct kernel_image *image, Elf *elf)
 		name = elf_strptr(elf, names, sh.sh_name);
 		if (name && sh.sh_flags & SHF_EXECINSTR && sh.sh_flags & SHF_ALLOC && sh.sh_size) {
 			add_section(image, &cap, name, &sh);
-			add_code(image, scn, &sh);
+			add_code(image, scn, &sh, &room);
 		}
 		if (name && !strcmp(name, ".BTF"))
 			add_btf(image, scn);
@@ -103,7 +120,7 @@ static size_t count_segments(Elf *elf)
 {
 	size_t n = 0;
 
-	return elf_getphdrnum(elf, &n) < 0 || n > INT32_MAX ? 0 : n;
+	return elf_getphdrnum(elf, &n) < 0 ? 0 : n < SEGMENTS_MAX ? n : SEGMENTS_MAX;
 }
 
 /* A kernel of 32 bits is loaded at its addresses less PAGE_OFFSET. */
@@ -230,7 +247,7 @@ static int parse_elf(const struct buf *file, struct kernel_image *image, struct 
 	}
 	error_set(&image->no_names, "no segments to load");
 	read_width(image, elf);
-	read_sections(image, elf);
+	read_sections(image, elf, file->len);
 	read_segments(image, elf, file);
 	drop_data_sections(image);
 	elf_end(elf);

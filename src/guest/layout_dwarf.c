@@ -9,7 +9,11 @@
 #include "base/map.h"
 #include "layout.h"
 
-enum { ANONYMOUS_DEPTH = 8, OFFSET_MAX = 1 << 24 };
+enum {
+	ANONYMOUS_DEPTH = 8,
+	MEMBERS_MAX = 1 << 14, /* are looked at for one: a hostile structure has itself as a member, many times */
+	OFFSET_MAX = 1 << 24,
+};
 
 /* The structures that members are looked for in, each up to its first definition. */
 struct wanted {
@@ -64,7 +68,7 @@ static int64_t place_of(Dwarf_Die *member)
 }
 
 /* The offset of the named member, also if it is in an anonymous one; -1: there is none. */
-static int64_t find_member(Dwarf_Die *type, const char *name, int depth)
+static int64_t find_within(Dwarf_Die *type, const char *name, int depth, unsigned *left)
 {
 	Dwarf_Die child, inner;
 
@@ -74,6 +78,8 @@ static int64_t find_member(Dwarf_Die *type, const char *name, int depth)
 		const char *here = dwarf_diename(&child);
 		int64_t at, within;
 
+		if (!*left || !--*left)
+			return -1;
 		if (dwarf_tag(&child) != DW_TAG_member)
 			continue;
 		at = place_of(&child);
@@ -81,11 +87,18 @@ static int64_t find_member(Dwarf_Die *type, const char *name, int depth)
 			return at;
 		if (here || at < 0 || !type_of(&child, &inner))
 			continue;
-		within = find_member(&inner, name, depth + 1);
+		within = find_within(&inner, name, depth + 1, left);
 		if (within >= 0)
 			return at + within;
 	} while (dwarf_siblingof(&child, &child) == 0);
 	return -1;
+}
+
+static int64_t find_member(Dwarf_Die *type, const char *name)
+{
+	unsigned left = MEMBERS_MAX;
+
+	return find_within(type, name, 0, &left);
 }
 
 static bool is_of(const char *member, const char *structure)
@@ -105,10 +118,10 @@ static void take_structure(struct wanted *w, Dwarf_Die *type)
 	w->left--;
 	for (int i = 0; i < MEMBERS; i++) {
 		const char *member = layout_member((enum member)i), *older = layout_older_member((enum member)i);
-		int64_t at = is_of(member, name) ? find_member(type, member + strlen(name) + 1, 0) : -1;
+		int64_t at = is_of(member, name) ? find_member(type, member + strlen(name) + 1) : -1;
 
 		if (at < 0 && is_of(older, name))
-			at = find_member(type, older + strlen(name) + 1, 0);
+			at = find_member(type, older + strlen(name) + 1);
 		if (at >= 0)
 			w->layout->offset[i] = (int32_t)at;
 	}

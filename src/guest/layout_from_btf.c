@@ -6,17 +6,21 @@
 #include "layout.h"
 #include "layout_part.h"
 
-enum { ANONYMOUS_DEPTH = 8 }; /* how deeply anonymous structures and unions may nest */
+enum {
+	ANONYMOUS_DEPTH = 8,   /* how deeply anonymous structures and unions may nest */
+	MEMBERS_MAX = 1 << 14, /* are looked at for one: a hostile structure has itself as a member, many times */
+};
 
 /* Offset in bits of the named member, also if it is in an anonymous member; -1: the type has no such member. */
-static int64_t find_member(const struct btf *btf, const struct btf_type *type, const char *name, int depth)
+static int64_t find_member(const struct btf *btf, const struct btf_type *type, const char *name, int depth,
+			   unsigned *left)
 {
 	const struct btf_member *m;
 
 	if (!type || !btf_is_composite(type) || depth > ANONYMOUS_DEPTH)
 		return -1;
 	m = btf_members(type);
-	for (unsigned i = 0; i < btf_vlen(type); i++) {
+	for (unsigned i = 0; i < btf_vlen(type) && *left; i++, --*left) {
 		const char *here = btf__name_by_offset(btf, m[i].name_off);
 		int64_t at = btf_member_bit_offset(type, i), within;
 
@@ -25,7 +29,7 @@ static int64_t find_member(const struct btf *btf, const struct btf_type *type, c
 				return at;
 			continue;
 		}
-		within = find_member(btf, btf__type_by_id(btf, m[i].type), name, depth + 1);
+		within = find_member(btf, btf__type_by_id(btf, m[i].type), name, depth + 1, left);
 		if (within >= 0)
 			return at + within;
 	}
@@ -43,13 +47,14 @@ static uint32_t size_of(const struct btf *btf, const char *structure)
 static int32_t offset_of(const struct btf *btf, const char *member)
 {
 	const char *dot = strchr(member, '.');
+	unsigned left = MEMBERS_MAX;
 	char structure[64];
 	int64_t bits;
 	int32_t id;
 
 	snprintf(structure, sizeof structure, "%.*s", (int)(dot - member), member);
 	id = btf__find_by_name_kind(btf, structure, BTF_KIND_STRUCT);
-	bits = id < 0 ? -1 : find_member(btf, btf__type_by_id(btf, (uint32_t)id), dot + 1, 0);
+	bits = id < 0 ? -1 : find_member(btf, btf__type_by_id(btf, (uint32_t)id), dot + 1, 0, &left);
 	return bits < 0 || bits % 8 || bits / 8 > INT32_MAX ? MEMBER_UNKNOWN : (int32_t)(bits / 8);
 }
 

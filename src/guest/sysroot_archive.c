@@ -104,7 +104,7 @@ static uint64_t hexadecimal(const uint8_t *text)
 	char digits[9] = "";
 
 	memcpy(digits, text, 8);
-	return strtoul(digits, NULL, 16);
+	return (uint32_t)strtoul(digits, NULL, 16); /* it takes a sign, too */
 }
 
 /* Size in bytes of the uncompressed cpio archive at the start, with the zeros behind it; 0: none is there. */

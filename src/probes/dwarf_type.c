@@ -4,7 +4,10 @@
 #include <dwarf.h>
 #include <string.h>
 
-enum { DEPTH = 16 };
+enum {
+	DEPTH = 16,
+	STRUCTURES_MAX = 4096, /* are looked into for a member: a hostile one has itself as a member, many times */
+};
 
 static bool raw_type_of(Dwarf_Die *die, Dwarf_Die *ret)
 {
@@ -120,12 +123,13 @@ static void find_place(Dwarf_Die *member, struct dwarf_member *ret)
 	ret->shift = (unsigned)(at - 8 * ret->bytes);
 }
 
-static bool find(Dwarf_Die *structure, const char *name, int depth, struct dwarf_member *ret)
+static bool find(Dwarf_Die *structure, const char *name, int depth, unsigned *left, struct dwarf_member *ret)
 {
 	Dwarf_Die child, inner;
 
-	if (depth == DEPTH || dwarf_child(structure, &child))
+	if (depth == DEPTH || !*left || dwarf_child(structure, &child))
 		return false;
+	--*left;
 	do {
 		const char *own = dwarf_diename(&child);
 		uint64_t at;
@@ -139,7 +143,7 @@ static bool find(Dwarf_Die *structure, const char *name, int depth, struct dwarf
 		if (own || !dwarf_type_of(&child, &inner) || !dwarf_is_structure(&inner))
 			continue;
 		at = number_of(&child, DW_AT_data_member_location);
-		if (find(&inner, name, depth + 1, ret)) {
+		if (find(&inner, name, depth + 1, left, ret)) {
 			ret->bytes += at;
 			return true;
 		}
@@ -149,7 +153,9 @@ static bool find(Dwarf_Die *structure, const char *name, int depth, struct dwarf
 
 bool dwarf_find_member(Dwarf_Die *structure, const char *name, struct dwarf_member *ret)
 {
-	return find(structure, name, 0, ret);
+	unsigned left = STRUCTURES_MAX;
+
+	return find(structure, name, 0, &left, ret);
 }
 
 /* Of an enumeration: has the type that its values are kept in a sign? */

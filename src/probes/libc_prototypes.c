@@ -45,7 +45,7 @@ static const struct {
 	{ "pipe", 'i', "x:fds" },
 	{ "pipe2", 'i', "x:fds o:flags" },
 	{ "access", 'i', "p:path r:mode" },
-	{ "faccessat", 'i', "d:dirfd p:path r:mode a:flags" },
+	{ "faccessat", 'i', "d:dirfd p:path r:mode e:flags" },
 	{ "stat", 'i', "p:path x:buf" },
 	{ "stat64", 'i', "p:path x:buf" },
 	{ "lstat", 'i', "p:path x:buf" },

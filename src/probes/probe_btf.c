@@ -8,7 +8,10 @@
 #include "base/alloc.h"
 #include "base/near.h"
 
-enum { WORD = 8, TYPE_DEPTH = 32, REGISTERS_FOR_PARAMETERS = 6 };
+enum {
+	WORD = 8, TYPE_DEPTH = 32, REGISTERS_FOR_PARAMETERS = 6,
+	STRUCTURES_MAX = 512, /* are looked into for a member: a hostile one has itself as a member, many times */
+};
 
 /* Something that has a type: its value, or where it is, is what the code gives. */
 struct typed {
@@ -52,12 +55,12 @@ static void follow(struct typed *t, const struct btf_type *pointer)
 }
 
 /* Where a member is, in bits; -1: there is none of that name. Those of anonymous ones are its own. */
-static int64_t find_member(const struct btf *btf, const struct btf_type *type, const char *name, int depth,
+static int64_t find_member(const struct btf *btf, const struct btf_type *type, const char *name, unsigned *left,
 			   uint32_t *ret_type, unsigned *ret_bits)
 {
 	const struct btf_member *members = btf_members(type);
 
-	for (unsigned i = 0; i < btf_vlen(type) && depth < TYPE_DEPTH; i++) {
+	for (unsigned i = 0; i < btf_vlen(type); i++) {
 		const char *own = name_at(btf, members[i].name_off);
 		uint32_t id = members[i].type;
 		const struct btf_type *inner;
@@ -69,9 +72,10 @@ static int64_t find_member(const struct btf *btf, const struct btf_type *type, c
 			return btf_member_bit_offset(type, i);
 		}
 		inner = *own ? NULL : plain(btf, &id);
-		if (!inner || !btf_is_composite(inner))
+		if (!inner || !btf_is_composite(inner) || !*left)
 			continue;
-		at = find_member(btf, inner, name, depth + 1, ret_type, ret_bits);
+		--*left;
+		at = find_member(btf, inner, name, left, ret_type, ret_bits);
 		if (at >= 0)
 			return at + btf_member_bit_offset(type, i);
 	}
@@ -96,7 +100,7 @@ static int to_member(struct typed *t, const char *name)
 {
 	uint32_t id = t->type;
 	const struct btf_type *type = plain(t->btf, &id);
-	unsigned bits = 0;
+	unsigned bits = 0, left = STRUCTURES_MAX;
 	int64_t at, size;
 
 	if (type && btf_is_ptr(type)) {
@@ -109,7 +113,7 @@ static int to_member(struct typed *t, const char *name)
 				 t->d->text, name);
 	if (!t->is_place)
 		return error_set(t->err, "%s: the structure with '%s' is in registers", t->d->text, name);
-	at = find_member(t->btf, type, name, 0, &t->type, &bits);
+	at = find_member(t->btf, type, name, &left, &t->type, &bits);
 	if (at < 0)
 		return no_member(t, type, name);
 	t->bits = bits;

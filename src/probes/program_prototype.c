@@ -9,7 +9,11 @@
 #include "dwarf_type.h"
 #include "libc_prototypes.h"
 
-enum { WORD = 8, DEPTH = 16 };
+enum {
+	WORD = 8,
+	DEPTH = 16,
+	TYPES_MAX = 4096, /* are looked into: a hostile one has itself as a member, many times */
+};
 
 static enum value_kind kind_of_base(Dwarf_Die *type)
 {
@@ -50,7 +54,7 @@ static bool is_text(Dwarf_Die *pointer)
 }
 
 /* Where it has one, it is in other registers, or in these and others: System V ABI, 3.2.3. */
-static bool has_float(Dwarf_Die *type, unsigned depth)
+static bool has_float(Dwarf_Die *type, unsigned depth, unsigned *left)
 {
 	Dwarf_Die child, inner;
 	int tag = dwarf_tag(type);
@@ -58,12 +62,13 @@ static bool has_float(Dwarf_Die *type, unsigned depth)
 	if (tag == DW_TAG_base_type)
 		return kind_of_base(type) == VALUE_FLOAT;
 	if (tag == DW_TAG_array_type)
-		return depth < DEPTH && dwarf_type_of(type, &inner) && has_float(&inner, depth + 1);
-	if (!dwarf_is_structure(type) || depth == DEPTH || dwarf_child(type, &child) != 0)
+		return depth < DEPTH && dwarf_type_of(type, &inner) && has_float(&inner, depth + 1, left);
+	if (!dwarf_is_structure(type) || depth == DEPTH || !*left || dwarf_child(type, &child) != 0)
 		return false;
+	--*left;
 	do
 		if ((dwarf_tag(&child) == DW_TAG_member || dwarf_tag(&child) == DW_TAG_inheritance) &&
-		    dwarf_type_of(&child, &inner) && has_float(&inner, depth + 1))
+		    dwarf_type_of(&child, &inner) && has_float(&inner, depth + 1, left))
 			return true;
 	while (dwarf_siblingof(&child, &child) == 0);
 	return false;
@@ -163,13 +168,15 @@ static bool has_hidden_result(Dwarf_Die *function, struct parameter *ret)
 static bool add_parameter(Dwarf_Die *die, struct prototype *ret)
 {
 	struct parameter *p = &ret->parameters[ret->count];
+	unsigned left = TYPES_MAX;
 	Dwarf_Die type;
 
 	*p = parameter_of(die, dwarf_diename(die));
 	ret->count++;
 	if (p->kind == VALUE_FLOAT && dwarf_type_of(die, &type) && is_complex(&type))
 		return false;
-	return p->kind != VALUE_STRUCT || p->bytes > 2 * WORD || !dwarf_type_of(die, &type) || !has_float(&type, 0);
+	return p->kind != VALUE_STRUCT || p->bytes > 2 * WORD || !dwarf_type_of(die, &type) ||
+	       !has_float(&type, 0, &left);
 }
 
 static bool find_in_dwarf(const struct dwarf_file *f, uint64_t addr, struct prototype *ret)

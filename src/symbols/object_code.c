@@ -92,6 +92,7 @@ static void find_functions(struct build *b)
 		for (size_t i = 1;
 		     data && i < h.sh_size / h.sh_entsize && i < SYMBOLS_MAX && gelf_getsym(data, (int)i, &sym); i++)
 			add_symbol(b, &sym, elf_strptr(b->elf, h.sh_link, sym.st_name));
+		break; /* a file has one such table */
 	}
 }
 

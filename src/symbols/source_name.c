@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "source_name.h"
 
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,15 +12,37 @@
 #include <demangle.h>
 #endif
 
+struct bounded {
+	jmp_buf too_long;
+	size_t len;
+	char text[SOURCE_NAME_MAX];
+};
+
+/* Parts of a name may stand for others: written out, a short one may be of any length, and take any time. */
+static void take(const char *part, size_t n, void *state)
+{
+	struct bounded *b = state;
+
+	if (n >= sizeof b->text - b->len)
+		longjmp(b->too_long, 1);
+	memcpy(b->text + b->len, part, n);
+	b->len += n;
+}
+
+/* NULL: it is a name already, or too long for one. */
 static char *demangle(const char *name)
 {
-	char *source = strlen(name) < SOURCE_NAME_MAX ? cplus_demangle(name, DMGL_AUTO) : NULL;
+	struct bounded b = { .len = 0 };
 
-	if (source && (!*source || strlen(source) >= SOURCE_NAME_MAX)) {
-		free(source);
+	/* these have no memory of their own that would be lost */
+	if (strlen(name) >= SOURCE_NAME_MAX || setjmp(b.too_long))
 		return NULL;
+	if (!rust_demangle_callback(name, DMGL_AUTO, take, &b)) {
+		b.len = 0;
+		if (!cplus_demangle_v3_callback(name, DMGL_AUTO, take, &b))
+			return NULL;
 	}
-	return source;
+	return b.len ? xstrndup(b.text, b.len) : NULL;
 }
 
 char *source_name(const char *name)

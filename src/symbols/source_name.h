@@ -5,7 +5,7 @@
 enum { SOURCE_NAME_MAX = 4096 };
 
 /*
- * The name of a function as in the source, from the linker's name: C++, Rust and D
+ * The name of a function as in the source, from the linker's name: C++ and Rust
  * names are demangled, without parameters, and the symbol version ("@@GLIBC_2.34") is
  * cut off. At most SOURCE_NAME_MAX bytes. The caller frees it.
  */
