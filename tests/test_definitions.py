@@ -171,7 +171,7 @@ def test_words():
     refused(k, "weigh deep:@user", "no type of a probe's value")
     # the kernel's own words have offsets in programs there
     p = probe(program(), "-D", "p:a/b /bin/x:12")
-    assert p.returncode == 1 and "has no function 12" in p.stderr or "No such file" in p.stderr, p
+    assert p.returncode == 1 and ("has no function 12" in p.stderr or "No such file" in p.stderr), p
 
 
 def test_arrays():

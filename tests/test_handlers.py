@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs in handlers: their language against Python, what they count against upto's other answers, and what is refused."""
 import collections
+import fnmatch
 import glob
 import json
 import os
@@ -203,6 +204,8 @@ CASES = [
     ('BEGIN { print(cpu - 1); print((cpu - 1) > 5); print((cpu - 8) / 8 > 0); $p = cpu - 16; $p >>= 60; print($p); print((cpu - 16) >> 60); print(-16 >> (cpu + 1)); @a = cpu - 2; }',
      "18446744073709551615\n1\n1\n15\n15\n-8\n@a: 18446744073709551614\n"),
     ('BEGIN { printf("[%16p] [%-8p] [%p] %c%s|", 255, 16, 255, 27, "\\x1b[31m\\xc2\\x9b"); }', "[            0xff] [0x10    ] [0xff] \\x1b\\x1b[31m\\xc2\\x9b|"),
+    ('macro f(a) { a + 1 }\n#define N 5\nBEGIN { printf("%d", f(N)); }', "6"),
+    ('let @m = hash(2);\n#define N 5\nBEGIN { printf("%d", N); }', "5"),
     # longer than any buffer
     ('macro long() { "' + "x" * 3000 + '" } BEGIN { printf("%-6s|", long); }', "x" * 3000 + "|"),
     # the preprocessor's, by what C's would make of it
@@ -475,6 +478,11 @@ WRONG = [
     ("rawtracepoint { }", 1, 1, "expected a tracepoint's name"),
     ("software:page-fault:100 { }", 1, 1, "expected software:page-faults"),
     ("BEGIN { @ = bswap(nsecs + 1); }", 1, None, "its size is not known"),
+    ("return:vfs_read { @ns = hist(duration); @b = sum(retval); }", 1, 30, "where something is read at the same return"),
+    ("kretprobe:vfs_read /insns > 5/ { print(retval); }", 1, 21, "where something is read at the same return"),
+    ("software:minor-faults { }", 1, 1, "expected software:page-faults"),
+    ("#if F(1)\nBEGIN { }\n#endif\nEND { }", 1, 1, "this condition is not understood"),
+    ("#if 0\n#if F(1)\n#endif\n#elif G(1)\n#endif\nEND { }", 4, 1, "this condition is not understood"),
     ("BEGIN { @ = " + "1 + " * 600 + "1; }", 1, None, "nested too deep"),
     ("kprobe:vfs_open { printf(\"%s\", str(@p[1])); @p[1] = nsecs; }", 1, 36, "a text is read where the probe is"),
 ]
@@ -897,6 +905,24 @@ def test_story():
     log = upto_json("log", "--json", trace)["log"]
     assert len(lines) == len(log) > 50
     assert {r["text"] for r in log if r.get("ns") is not None} <= {x.partition("] ")[2] if x.startswith("[") else x for x in lines} | set(lines)
+
+
+def test_log_patterns():
+    """A line's pattern has colons, as lines have."""
+    trace, maps = recording("6.12", 1)[0], {}
+    lines = [r["text"] for r in upto_json("log", "--json", trace)["log"]]
+    for pattern in "*pci*:*", "*:*", "[a-z]*:*", '"*pci*: *"':
+        maps[pattern] = answers(f"log:{pattern} {{ @ = count(); }}", trace)[0].get("@", 0)
+        want = sum(1 for line in lines if fnmatch.fnmatchcase(line, pattern.strip('"')))
+        assert 0 < maps[pattern] == want < len(lines), (pattern, maps, want, len(lines))
+
+
+def test_kept_texts():
+    """A text that a map keeps is the same one, whatever its address was cast to."""
+    trace = recording("6.12", 1)[0]
+    program = 't:syscalls:sys_enter_openat { @p[tid] = %sargs.filename; } t:syscalls:sys_exit_openat { printf("%%s\\n", str(@p[tid])); }'
+    plain, cast = (run(UPTO_ASAN, "run", "-e", program % words, trace).stdout for words in ("", "(char *)"))
+    assert plain == cast and plain.count(b"/") > 10, plain[:300]
 
 
 @pytest.mark.weight(3)

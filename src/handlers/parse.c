@@ -547,6 +547,9 @@ static int parse_all(struct parser *s)
 		if (parse_top(s) < 0 ||
 		    word_at(s->script, parse_c_skip(s->script, s->word.at), &s->word, s->err) < 0)
 			return -1;
+	if (s->script->odd_condition)
+		return script_error(s->script, s->script->odd_condition, 1, s->err,
+				    "this condition is not understood: expected numbers, names that were defined, and operators");
 	if (!s->script->n_handlers)
 		return parser_unexpected(s, "a probe and what is done there: kprobe:vfs_read { @[comm] = count(); }");
 	return 0;

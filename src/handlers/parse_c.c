@@ -293,45 +293,52 @@ static void note_define(struct script *p, const char *at)
 		add_define(p, name, value, is_loose(at));
 }
 
-static bool holds(const struct script *p, const char *condition)
+/* `at`: where it stands in the program, for one that is not understood. */
+static bool holds(struct script *p, const char *condition, const char *at)
 {
 	uint64_t value;
 
-	return calculate_all(p, condition, true, &value) && value;
+	if (calculate_all(p, condition, true, &value))
+		return value;
+	if (!p->odd_condition)
+		p->odd_condition = at;
+	return false;
 }
 
-/* Is it #if, #ifdef or #ifndef? Then whether what follows is meant. */
-static bool is_condition(const struct script *p, const char *line, bool *ret_holds)
+/* Is it #if, #ifdef or #ifndef? Then whether what follows is meant; NULL: nobody asks. */
+static bool is_condition(struct script *p, const char *line, const char *at, bool *ret_holds)
 {
 	char name[NAME_MAX_LENGTH + 1];
 	const char *behind;
 
 	if ((behind = behind_word(line, "if"))) {
-		*ret_holds = holds(p, behind);
+		if (ret_holds)
+			*ret_holds = holds(p, behind, at);
 	} else if ((behind = behind_word(line, "ifdef")) || (behind = behind_word(line, "ifndef"))) {
 		name_at(behind, name);
-		*ret_holds = is_defined(p, name) == !behind_word(line, "ifndef");
+		if (ret_holds)
+			*ret_holds = is_defined(p, name) == !behind_word(line, "ifndef");
 	}
 	return behind;
 }
 
 /* Behind the #endif, or, if another branch may be meant, behind the #else or #elif of one that is. */
-static const char *skip_branch(const struct script *p, const char *at, bool others)
+static const char *skip_branch(struct script *p, const char *at, bool others)
 {
 	unsigned depth = 0;
-	bool found = false, ignored;
+	bool found = false;
 
 	while (*at && !found) {
 		const char *behind, *condition;
 		char *line = whole_line(at, &behind);
 
-		if (is_condition(p, line, &ignored))
+		if (is_condition(p, line, at, NULL))
 			depth++;
 		else if (behind_word(line, "endif") && !depth--)
 			found = true;
 		else if (!depth && others)
 			found = behind_word(line, "else") ||
-				((condition = behind_word(line, "elif")) && holds(p, condition));
+				((condition = behind_word(line, "elif")) && holds(p, condition, at));
 		free(line);
 		at = behind;
 	}
@@ -344,7 +351,7 @@ static const char *skip_line(struct script *p, const char *at)
 	char *line = whole_line(at, &behind), name[NAME_MAX_LENGTH + 1];
 	bool meant;
 
-	if (is_condition(p, line, &meant)) {
+	if (is_condition(p, line, at, &meant)) {
 		behind = meant ? behind : skip_branch(p, behind, true);
 	} else if (behind_word(line, "else") || behind_word(line, "elif")) {
 		behind = skip_branch(p, behind, false); /* the branch before it was meant */

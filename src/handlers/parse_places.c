@@ -199,12 +199,16 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 	case FORM_PATTERN:
 		if (place->kind == PLACE_TRACEPOINT && !*rest)
 			return missing(s, place, "a tracepoint's name: rawtracepoint:sched_switch");
+		if (place->kind == PLACE_LOG && *rest && *rest != '"') { /* lines have colons */
+			place->name = xstrdup(rest);
+			return 0;
+		}
 		place->name = next_part(&at);
-		if (*at) { /* rawtracepoint:MODULE:NAME */
+		if (*at && place->kind == PLACE_TRACEPOINT) { /* rawtracepoint:MODULE:NAME */
 			free(place->name);
 			place->name = next_part(&at);
 		}
-		return 0;
+		return *at ? missing(s, place, "one name, or pattern") : 0;
 	case FORM_EVENT:
 		place->name = next_part(&at);
 		place->count = *at ? strtoull(at, NULL, 10) : 1;

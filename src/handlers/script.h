@@ -251,6 +251,7 @@ struct script {
 		bool loose; /* several words, without parentheses around them: only their preprocessor has its value */
 	} * defines; /* #define NAME NUMBER */
 	size_t n_defines;
+	const char *odd_condition; /* the line of an #if that is no calculation which is known; NULL: there is none */
 	void **owned; /* script_alloc() */
 	size_t n_owned, owned_cap;
 };

@@ -176,7 +176,7 @@ int word_at(const struct script *p, const char *at, struct word *ret, struct err
 	} else if (*at == '@') {
 		ret->kind = WORD_MAP;
 		ret->len = 1 + name_length(at + 1);
-	} else if (strchr("+-*/%&|^!~<>=?:.,;()[]{}", *at)) {
+	} else if (strchr("+-*/%&|^!~<>=?:.,;()[]{}#", *at)) { /* # begins a line that is not of a handler */
 		sign_at(ret);
 	} else {
 		return script_error(p, at, 1, err, "no word of the language begins so");

@@ -400,6 +400,9 @@ static int find_assignment(struct typing *t, struct node *node)
 	if (typing_map_used(t, left, true) < 0)
 		return -1;
 	m = typing_map(t, left);
+	/* the text is where the address leads, whatever that is cast to */
+	while (m->holds_text && right->kind == NODE_CAST && right->type.kind == TYPE_POINTER)
+		right = node->list[1] = right->list[0];
 	if (m->holds_text && right->kind != NODE_TEXT && !node->op) {
 		int r = typing_field(t, right, right, ":string");
 

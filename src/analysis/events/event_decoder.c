@@ -115,6 +115,13 @@ const char *event_field_type(const struct event_decoder *d, size_t event, size_t
 	return d->layouts[event].fields[field].type;
 }
 
+size_t event_field_size(const struct event_decoder *d, size_t event, size_t field)
+{
+	const struct event_field *f = &d->layouts[event].fields[field];
+
+	return f->element ? f->element : f->size;
+}
+
 long event_field_find(const struct event_decoder *d, size_t event, const char *name)
 {
 	const struct event_layout *l = &d->layouts[event];

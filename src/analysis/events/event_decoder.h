@@ -44,6 +44,8 @@ size_t event_fields(const struct event_decoder *d, size_t event);
 const char *event_field_name(const struct event_decoder *d, size_t event, size_t field);
 /* "unsigned long", "char[16]" */
 const char *event_field_type(const struct event_decoder *d, size_t event, size_t field);
+/* Bytes of it, or of each of its elements. */
+size_t event_field_size(const struct event_decoder *d, size_t event, size_t field);
 /* Its number, of what all events have (common_pid …), too; -1: it has none of that name. */
 long event_field_find(const struct event_decoder *d, size_t event, const char *name);
 

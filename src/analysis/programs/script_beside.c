@@ -166,6 +166,13 @@ static bool is_asked(const struct script_runner *r, enum script_other other, con
 	return false;
 }
 
+/* Whose it is, and the vCPU that runs it. */
+static void set_stack(struct script_runner *r, const struct stack *stack)
+{
+	r->now.stack = stack;
+	r->now.cpu = stack->cpu < 0 ? 0 : (unsigned)stack->cpu;
+}
+
 static void tell_span(struct script_runner *r, struct stacks *s, const struct span_of *span)
 {
 	r->now = (struct moment){
@@ -177,7 +184,7 @@ static void tell_span(struct script_runner *r, struct stacks *s, const struct sp
 		.self_ns = span->cpu_ns,
 	};
 	if (s && span->thread < s->count)
-		r->now.stack = &s->list[span->thread];
+		set_stack(r, &s->list[span->thread]);
 	fire_kind(r, s, OTHER_SPAN, span_kind_name(span->kind));
 }
 
@@ -190,7 +197,7 @@ static void tell_away(struct script_runner *r, struct stacks *s, const struct aw
 		.duration_ns = a->end_ns - a->start_ns,
 	};
 	if (s && a->thread < s->count)
-		r->now.stack = &s->list[a->thread];
+		set_stack(r, &s->list[a->thread]);
 	fire_kind(r, s, OTHER_WAIT, wait_kind_name(a->kind));
 }
 

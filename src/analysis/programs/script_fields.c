@@ -113,7 +113,11 @@ static bool find_in_event(const struct script_formats *f, const struct place_ask
 		if (field < 0)
 			continue;
 		buf_free(&names);
-		return set_field_type(event_field_type(f->decoder, e, (size_t)field), text, ret, err);
+		if (!set_field_type(event_field_type(f->decoder, e, (size_t)field), text, ret, err))
+			return false;
+		if (ret->kind == TYPE_NUMBER)
+			ret->size = (unsigned)event_field_size(f->decoder, e, (size_t)field);
+		return true;
 	}
 	if (any)
 		error_set(err, "%s has no %.*s: it has %.300s", place->text, (int)name_length(text), text,

@@ -197,6 +197,32 @@ static bool keeps_first(const struct types *types, size_t handler)
 	return true;
 }
 
+/* What is known only where the calls themselves are replayed; NULL: there is none of it. */
+static const struct node *find_of_call(const struct node *n)
+{
+	bool is = n->kind == NODE_BUILTIN && (n->number == BUILTIN_DURATION || n->number == BUILTIN_INSNS ||
+					      n->number == BUILTIN_SELF_NS || n->number == BUILTIN_SELF_INSNS);
+	const struct node *ret = is ? n : NULL;
+
+	for (size_t i = 0; i < n->n && !ret; i++)
+		if (n->list[i])
+			ret = find_of_call(n->list[i]);
+	return ret;
+}
+
+/* A record of what was read where a function returns does not tell how long its call took. */
+static int check_return(const struct script *p, const struct handler *h, struct error *err)
+{
+	const struct node *of = h->predicate ? find_of_call(h->predicate) : NULL;
+
+	if (!of && h->body)
+		of = find_of_call(h->body);
+	return !of ? 0
+		   : script_error(p, of->at, of->len, err,
+				  "it is not known where something is read at the same return (retval, uid, curtask->…): "
+				  "expected another handler for it, or nsecs that was kept where the call begins");
+}
+
 /* Fields of a system call's tracepoint are in the trace; its record is not. */
 static int find_place(const struct script *p, const struct types *types, size_t handler, size_t number,
 		      struct script_needs *ret, struct error *err)
@@ -222,6 +248,8 @@ static int find_place(const struct script *p, const struct types *types, size_t 
 	if (is_of_file(place->kind) && strchr(place->name, '*'))
 		return script_error(p, place->at, place->len, err,
 				    "values of programs are read at one function: expected its name");
+	if (fields && returns(place->kind) && check_return(p, &p->handlers[handler], err) < 0)
+		return -1;
 	first = keeps && keeps_first(types, handler);
 	if (first)
 		add_probe(ret, types, handler, number, place, true);

@@ -191,6 +191,9 @@ static int find_syscalls(struct finding *f, struct error *err)
 	bool raw = !strcmp(f->asked->object, "raw_syscalls");
 	const char *pattern = f->asked->name;
 
+	if (!raw && arch == &arch_i386)
+		return script_error(f->o->script, f->asked->at, f->asked->len, err,
+				    "the kernel is one of 32 bits: its calls are at tracepoint:raw_syscalls:sys_enter and sys_exit");
 	for (size_t nr = 0; nr < SCRIPT_SYSCALLS; nr++) {
 		const char *call = nr < SCRIPT_OTHER_SYSCALL ? arch->abis[0].call_name(nr) : NULL;
 
@@ -215,8 +218,10 @@ static int find_software(struct finding *f, struct error *err)
 		const char *name;
 		enum script_other other;
 	} known[] = {
-		{ "page-faults", OTHER_FAULT },       { "faults", OTHER_FAULT }, { "minor-faults", OTHER_FAULT },
-		{ "context-switches", OTHER_SWITCH }, { "cs", OTHER_SWITCH },
+		{ "page-faults", OTHER_FAULT },
+		{ "faults", OTHER_FAULT },
+		{ "context-switches", OTHER_SWITCH },
+		{ "cs", OTHER_SWITCH },
 	};
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)

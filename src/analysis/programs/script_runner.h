@@ -45,6 +45,7 @@ struct spending {
 /* The system call that a thread made last. */
 struct script_syscall {
 	uint64_t nr, args[6];
+	uint64_t abi; /* number of its interface */
 };
 
 struct script_runner {

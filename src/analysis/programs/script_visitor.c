@@ -64,6 +64,7 @@ static void begin_syscall(struct script_runner *r, struct stacks *s, struct stac
 	number = e->args[7] || e->args[0] >= SCRIPT_OTHER_SYSCALL ? SCRIPT_OTHER_SYSCALL : (uint32_t)e->args[0];
 	frame->data = number + 1;
 	call->nr = e->args[0];
+	call->abi = e->args[7];
 	memcpy(call->args, e->args + 1, sizeof call->args);
 	if (!script_index_has(&r->places.calls, number))
 		return;
@@ -91,7 +92,8 @@ static void end_syscall(struct script_runner *r, struct stacks *s, struct stack 
 	set_frame_moment(r, s, stack, frame);
 	r->now.has_function = false;
 	r->now.id = (uint32_t)r->calls[stack - s->list].nr;
-	r->now.result = *result;
+	r->now.result = (uint64_t)syscall_result(
+		arch_abi(r->o->session->reader->arch, r->calls[stack - s->list].abi), *result);
 	r->now.exits = true;
 	script_fire(r, s, &r->places.results, frame->data - 1);
 }

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "cli/args/trace_has.h"
 #include "cli/print/event_losses.h"
+#include "handlers/script_map.h"
 
 static volatile sig_atomic_t interrupts_left = 1;
 
@@ -144,8 +145,8 @@ static void say_outcome(const struct script_outcome *o)
 		fprintf(stderr, "upto: %.*s\n", (int)(end - at), at);
 	if (o->losses.keys)
 		fprintf(stderr,
-			"upto: maps are full (192 MB, or what the program says): %" PRIu64 " times there was no room for another key or text\n",
-			o->losses.keys);
+			"upto: maps are full (%d MB, or what the program says): %" PRIu64 " times there was no room for another key or text\n",
+			SCRIPT_MAPS_BYTES >> 20, o->losses.keys);
 	if (o->stacks)
 		fprintf(stderr, "upto: there was no room for %" PRIu64 " more stacks: they are shown as empty\n",
 			o->stacks);

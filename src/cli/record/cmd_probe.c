@@ -76,11 +76,13 @@ static int list_source(const struct dwarf_file *f, const struct probe_definition
 		return error_set(err, "%s: nothing in %s was compiled from %s", d->text, f->path, d->source);
 	ret->first = from > 0 ? from : 1;
 	ret->last = to < 0 || to - ret->first > LINES_MAX ? ret->first + LINES_MAX : to;
+	if (ret->last < ret->first)
+		return error_set(err, "%s: no such lines", d->text);
 	ret->marks = xcalloc((size_t)(ret->last - ret->first) + 1, sizeof *ret->marks);
 	dwarf_mark_lines(f, NULL, &ret->unit, ret->file, ret->first, ret->last, ret->marks);
 	while (ret->last > ret->first && to < 0 && !ret->marks[ret->last - ret->first])
 		ret->last--;
-	return ret->last < ret->first ? error_set(err, "%s: no such lines", d->text) : 0;
+	return 0;
 }
 
 static void print_line(const struct listing *l, int number, const char *text, struct json *j)
