@@ -267,6 +267,19 @@ static void tell_runs(struct call_stream *st, const struct stack *stack, uint64_
 		give(st, &item);
 }
 
+/* Events are missing from there on: who runs meanwhile is not known. */
+static void tell_nobody_runs(struct call_stream *st, uint64_t ns)
+{
+	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++) {
+		if (!st->runs[cpu])
+			continue;
+		st->runs[cpu] = 0;
+		give(st, &(struct stream_item){
+			.kind = STREAM_RUNS, .cpu = cpu, .ns = ns, .thread = STREAM_NOBODY, .next = STREAM_NOBODY,
+		});
+	}
+}
+
 static void tell_who_runs(struct call_stream *st, const struct stacks *s)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -363,6 +376,8 @@ static void leave(struct call_stream *st, const struct story_moment *m)
 {
 	if (meet(st, m->stack)->depth)
 		end_call(st, m->thread, m->ns, m->end == FRAME_LOST);
+	if (m->end == FRAME_LOST && st->begun && !st->options->calls_only)
+		tell_nobody_runs(st, m->ns);
 }
 
 /* Does it switch in the midst of something that it would go on with? Of the functions that are around the switch. */
@@ -455,7 +470,8 @@ static void tell_fact(struct call_stream *st, const struct story_moment *m)
 
 		item.kind = STREAM_WAKE;
 		item.next = woken == THREAD_NONE ? STREAM_NOBODY : asked(st, &m->stacks->list[woken]);
-		if (item.next != STREAM_NOBODY)
+		/* one that still runs, and was only about to sleep, goes on */
+		if (item.next != STREAM_NOBODY && m->stacks->list[woken].cpu < 0)
 			give(st, &item);
 		return;
 	}

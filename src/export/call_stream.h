@@ -16,7 +16,7 @@
 enum stream_kind {
 	STREAM_BEGIN,  /* of a call, also of one from before the part, at the part's begin */
 	STREAM_END,    /* also of one that is in progress at the part's end, there */
-	STREAM_RUNS,   /* a vCPU runs `thread` where what is told begins, or goes on behind a gap */
+	STREAM_RUNS,   /* a vCPU runs `thread` where what is told begins, or behind a gap; nobody: a gap begins */
 	STREAM_SWITCH, /* a vCPU goes from `thread` to `next` */
 	STREAM_HALT,   /* a vCPU waits for an interrupt … */
 	STREAM_RESUME, /* … and goes on */

@@ -130,6 +130,15 @@ static void put_switch(struct chrome *c, struct call_stream *stream, const struc
 	on->since_ns = item->ns;
 }
 
+static void put_runs(struct chrome *c, struct call_stream *stream, const struct stream_item *item)
+{
+	struct on_cpu *on = cpu_at(c, item->cpu);
+
+	end_run(c, item->cpu, item->ns);
+	on->name = runs(stream, item->thread);
+	on->since_ns = item->ns;
+}
+
 static void put_fact(struct chrome *c, struct call_stream *stream, const struct stream_item *item)
 {
 	static const struct stream_thread nobody;
@@ -168,7 +177,7 @@ static int take(void *state, struct call_stream *stream, const struct stream_ite
 		put_end(c, thread_of(c, stream, item->thread), item);
 		break;
 	case STREAM_RUNS:
-		cpu_at(c, item->cpu)->name = runs(stream, item->thread);
+		put_runs(c, stream, item);
 		break;
 	case STREAM_SWITCH:
 		put_switch(c, stream, item);

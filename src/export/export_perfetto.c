@@ -57,6 +57,8 @@ struct perfetto {
 	bool *described; /* by thread: its track is */
 	size_t cap;
 	struct map processes; /* likewise */
+	uint32_t *on;         /* by vCPU: number of the thread that it runs, + 1; 0: nobody's */
+	size_t on_cap;
 };
 
 static size_t begin_packet(struct perfetto *p)
@@ -256,6 +258,22 @@ static void put_state(struct perfetto *p, struct call_stream *stream, const stru
 	proto_end(&p->out, at);
 }
 
+static uint32_t *thread_on(struct perfetto *p, unsigned cpu)
+{
+	p->on = array_reach(p->on, cpu, &p->on_cap, sizeof *p->on);
+	return &p->on[cpu];
+}
+
+static void put_runs(struct perfetto *p, struct call_stream *stream, const struct stream_item *item)
+{
+	uint32_t *on = thread_on(p, item->cpu);
+
+	if (*on)
+		put_state(p, stream, item, *on - 1, IS_SLEEPING);
+	put_state(p, stream, item, item->thread, IS_RUNNING);
+	*on = item->thread + 1; /* of STREAM_NOBODY, 0 */
+}
+
 static void put_switch(struct perfetto *p, struct call_stream *stream, const struct stream_item *item)
 {
 	static const unsigned states[] = {
@@ -266,6 +284,7 @@ static void put_switch(struct perfetto *p, struct call_stream *stream, const str
 
 	put_state(p, stream, item, item->thread, states[item->leaves]);
 	put_state(p, stream, item, item->next, IS_RUNNING);
+	*thread_on(p, item->cpu) = item->next + 1;
 }
 
 /* Of the log's levels, 0 is the worst; here 7 is, and 2 the least. */
@@ -333,7 +352,7 @@ static int take(void *state, struct call_stream *stream, const struct stream_ite
 		put_call(p, item);
 		break;
 	case STREAM_RUNS:
-		put_state(p, stream, item, item->thread, IS_RUNNING);
+		put_runs(p, stream, item);
 		break;
 	case STREAM_SWITCH:
 		put_switch(p, stream, item);
@@ -373,6 +392,7 @@ static int put(const struct session *session, const struct export_options *optio
 	free(p.named);
 	free(p.categories);
 	free(p.described);
+	free(p.on);
 	map_free(&p.by_object);
 	map_free(&p.processes);
 	buf_free(&p.text);

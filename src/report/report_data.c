@@ -137,7 +137,7 @@ static bool is_idle(const struct threads *all, uint32_t thread)
 {
 	const struct thread *t = threads_at(all, (long)thread);
 
-	return t && !t->pid && !strncmp(threads_comm(all, t, t->end_ns), "swapper/", 8);
+	return t && !t->pid && !strncmp(threads_comm(all, t, t->end_ns), "swapper", 7);
 }
 
 /*
@@ -205,13 +205,16 @@ static struct run *join_runs(const struct report *r, const struct span *part, si
 
 	for (unsigned cpu = 0; cpu < h->n_cpus; cpu++) {
 		size_t first = n;
+		bool boots = true; /* before its vCPU switches for the first time, an idle thread does that */
 
 		for (uint32_t i = h->first_on_cpu[cpu]; i < h->first_on_cpu[cpu + 1]; i++) {
 			const struct slice *s = &h->slices[h->by_cpu[i]];
 			struct run *last = n > first ? &runs[n - 1] : NULL;
 
-			if (s->handler != HISTORY_NONE || !is_in(part, s->start_ns, s->end_ns) ||
-			    (s->thread < h->n_threads && idle[s->thread]))
+			bool is_idle = s->thread < h->n_threads && idle[s->thread] && (!boots || s->halted_ns);
+
+			boots &= is_idle || (s->thread < h->n_threads && idle[s->thread]);
+			if (s->handler != HISTORY_NONE || !is_in(part, s->start_ns, s->end_ns) || is_idle)
 				continue;
 			if (last && last->thread == s->thread && s->start_ns <= last->end_ns + gap)
 				last->end_ns = s->end_ns;
@@ -385,6 +388,7 @@ static void put_records(const struct report *r, const struct span *part, struct 
 
 	for (size_t i = from; i < end; i++)
 		n += is_record_in(&r->records->list[i], part);
+	json_number(j, "record_of", n / RECORDS_MAX + 1); /* one of so many is there */
 	json_array(j, "records");
 	for (size_t i = from; i < end; i++)
 		if (is_record_in(&r->records->list[i], part) && at++ % (n / RECORDS_MAX + 1) == 0)
@@ -449,7 +453,8 @@ static void put_tables(const struct report *r, const bool *waits, struct json *j
 	struct table table;
 
 	json_object(j, "tables");
-	top_table_init(&table, s->names, &r->functions, r->totals, &(struct top_choice){ 0 });
+	top_table_init(&table, s->names, &r->functions, r->totals,
+		       &(struct top_choice){ .by_ns = reader_lacks(s->reader, "instructions") });
 	put_table(j, &table);
 	first_table_init(&table, s, &r->functions, NULL, &(struct first_values){ 0 });
 	table.name = "first"; /* top's are "functions", too */
@@ -473,6 +478,8 @@ static void put_head(const struct report *r, struct json *j)
 	const struct boots *boots = &r->session->reader->boots;
 
 	json_number(j, "version", REPORT_VERSION);
+	json_number(j, "reading", r->reading);
+	json_flag(j, "has_insns", !reader_lacks(r->session->reader, "instructions"));
 	json_text(j, "title", strrchr(r->title, '/') ? strrchr(r->title, '/') + 1 : r->title);
 	json_text(j, "kernel", boots->list[boots->count - 1].kernel);
 	json_text(j, "ended", r->ended);

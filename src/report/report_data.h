@@ -33,6 +33,7 @@ struct report {
 	struct processes processes;
 	struct syscalls syscalls;
 	struct flame flame;
+	unsigned reading; /* of a trace that grows, how often it had been read before; set by whoever knows */
 	bool has_why; /* there is a moment that can be explained: */
 	struct milestone until;
 	struct why why;

@@ -85,13 +85,15 @@ static void settle(struct page_answers *a, int state)
 int page_answers_give(struct page_answers *a, const struct report *report, struct error *err)
 {
 	const struct sink to = { into_buf, &a->data };
+	struct report numbered = *report;
 	struct gzip gzip;
 	struct json json;
 
 	if (gzip_init(&gzip, &to, err) < 0)
 		return -1;
 	json_init(&json, &gzip.sink);
-	report_put(report, &json);
+	numbered.reading = a->version;
+	report_put(&numbered, &json);
 	if (gzip_end(&gzip, json_end(&json, err), err) < 0)
 		return -1;
 	a->report = report;
@@ -193,19 +195,25 @@ static bool is_gone(void *request)
 	return web_request_is_gone(request);
 }
 
-enum { BAD_REQUEST = 400, CANNOT = 500 };
+enum { BAD_REQUEST = 400, OTHER_READING = 409, CANNOT = 500 };
 
 static void answer_part(struct page_answers *a, const struct web_request *r, part_put *put, struct web_answer *ret)
 {
 	const struct sink to = { into_buf, &ret->body };
 	struct part_asked part = { 0 };
 	struct session session;
+	uint64_t version;
 	struct error err;
 	struct json json;
 
 	if (!web_request_number(r, "from", &part.from_ns) || !web_request_number(r, "to", &part.to_ns) ||
 	    part.from_ns >= part.to_ns) {
 		put_error("?from=NS&to=NS[&min=NS][&fine=1]", BAD_REQUEST, ret);
+		return;
+	}
+	/* numbers of spans and threads are others in another reading of a trace that grows */
+	if (web_request_number(r, "version", &version) && version != a->version) {
+		put_error("the trace has been read again since", OTHER_READING, ret);
 		return;
 	}
 	web_request_number(r, "min", &part.min_ns);

@@ -46,7 +46,7 @@ struct session view_sessions_take(struct view_sessions *v)
 	v->taken++;
 	ret.index = v->n_idle ? v->idle[--v->n_idle] : NULL;
 	pthread_mutex_unlock(&v->lock);
-	if (!ret.index && v->session->index)
+	if (!ret.index) /* it may have come since, of a trace without an end */
 		ret.index = index_open(ret.reader, ret.names);
 	return ret;
 }

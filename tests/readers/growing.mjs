@@ -18,8 +18,8 @@ await ready();
 await tab.evaluate(() => (location.hash = "search=vfs"));
 for (let grows = true; grows;) {
   seen.guests.push(await tab.textContent("#guest"));
-  await tab.waitForFunction(() => document.documentElement.dataset.grows, undefined, { timeout: 60000 });
-  grows = await tab.evaluate(() => document.documentElement.dataset.grows === "yes");
+  /* of the page that has told it: another may be loaded at any time */
+  grows = (await (await tab.waitForFunction(() => document.documentElement.dataset.grows, undefined, { timeout: 60000 })).jsonValue()) === "yes";
   if (grows) await tab.waitForEvent("load", { timeout: 120000 }), await ready();
 }
 seen.hash = new URL(tab.url()).hash;

@@ -84,7 +84,7 @@ async function use() {
   }
   seen.ranges = ranges;
   await tab.focus("#flame-canvas");
-  await tab.keyboard.press("ArrowUp");
+  await tab.keyboard.press("ArrowDown");
   seen.focused = await text(tab, "flame-status");
   await tab.keyboard.press("Enter");
   await settle(tab);
@@ -127,6 +127,10 @@ async function use() {
   await tab.click("#table-box thead button >> nth=0");
   await settle(tab);
   seen.sorted = (await rows(tab, "#table-box")).map((r) => r[0]);
+  seen.order = await tab.evaluate((names) => ({
+    goes: names.every((name, i) => !i || names[i - 1].localeCompare(name) <= 0), told: document.querySelector("#table-box th").getAttribute("aria-sort"),
+    focused: document.querySelector("#table-box th").contains(document.activeElement),
+  }), seen.sorted);
   await tab.fill("#table-filter", "vfs_");
   await settle(tab);
   seen.filtered = (await rows(tab, "#table-box")).map((r) => r[0]);

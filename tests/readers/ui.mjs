@@ -22,7 +22,7 @@ seen.all_rows = await countRows();
 const answered = tab.waitForResponse((r) => r.url().includes("/calls?"));
 await tab.evaluate(([a, b]) => (location.hash = `from=${a}&to=${b}`), [from, to]);
 seen.asked = (await answered).url();
-await tab.waitForFunction(() => /\d+ calls$/.test(document.getElementById("lanes-status").textContent));
+await tab.waitForFunction(() => /\d+ calls\b/.test(document.getElementById("lanes-status").textContent));
 seen.status = await tab.textContent("#lanes-status");
 await tab.click("#lanes-twin summary");
 /* it is filled once the browser tells the page that it is open */

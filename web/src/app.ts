@@ -20,7 +20,7 @@ function point(text: string, x: number, y: number): void {
 async function start(): Promise<void> {
   const data = await load();
   const store = new Store({
-    phase: null, span: null, process: null, from: 0, to: Math.max(1, data.end), cause: null, clock: "insns", reversed: false, search: "", zoom: [],
+    phase: null, span: null, process: null, from: 0, to: Math.max(1, data.end), cause: null, clock: data.hasInsns ? "insns" : "ns", reversed: false, search: "", zoom: [],
     table: "functions", sort: "", filter: "", seen: false,
   }, data);
   head(data);
@@ -31,7 +31,7 @@ async function start(): Promise<void> {
   new Tables(data, store);
   new Seen(data, store);
   document.documentElement.dataset.ready = "yes";
-  if (served) follow();
+  if (served) follow(data.reading);
 }
 
 start().catch((e: unknown) => {

@@ -26,12 +26,15 @@ export interface Flame {
 
 export interface Data {
   title: string; kernel: string | null; ended: string; boots: number; cpus: number; end: number; insns: number; ns: number;
+  hasInsns: boolean;       /* else all is by time */
+  reading: number;         /* of a trace that grows: how often it had been read before */
   halted: number; events: number; why: Why | null; threads: Thread[]; runs: Run[]; spans: Span[]; waits: Wait[]; records: Recorded[];
+  recordOf: number;        /* one of so many is in `records` */
   tables: Record<string, Table>; flame: Flame;
 }
 
 /** What the timeline's lanes are made of. */
-export type InLanes = Pick<Data, "runs" | "spans" | "waits" | "records">;
+export type InLanes = Pick<Data, "runs" | "spans" | "waits" | "records" | "recordOf">;
 
 /** The thread that had the PID at a time: several may have had it, one after the other, or in several boots. */
 export function threadAt(threads: Thread[], pid: number, ns: number | null): Thread | undefined {
@@ -41,12 +44,25 @@ export function threadAt(threads: Thread[], pid: number, ns: number | null): Thr
 
 /** Whoever serves the page has its data; a page from disk has it within. */
 export let served = false;
+/** Where the page was scrolled to before it was loaded anew, in the session's storage. */
+export const SCROLL = "upto-scroll";
+let reading = 0;
+
+/** From whoever serves the page. What it has read since has other numbers: then the page is loaded anew. */
+async function ask(what: string, signal: AbortSignal): Promise<any> {
+  const answer = await fetch(`${what}&version=${reading}`, { signal });
+  if (answer.status === 409) sessionStorage.setItem(SCROLL, String(scrollY)), location.reload();
+  if (!answer.ok) throw new Error(await answer.text());
+  return answer.json();
+}
 
 /** The data, once whoever serves the page has read the trace; until then, how far that is. */
 async function read(): Promise<Response> {
   const bar = document.getElementById("reading") as HTMLProgressElement, sentence = document.getElementById("sentence")!;
+  let done = false;
   const look = setInterval(async () => {
     const { pass, part } = await (await fetch("progress")).json();
+    if (done) return;
     bar.hidden = false;
     bar.value = part;
     sentence.textContent = `Reading the trace${pass > 1 ? `, time ${pass}` : ""}: ${Math.round(part * 100)} %`;
@@ -54,6 +70,7 @@ async function read(): Promise<Response> {
   try {
     return await fetch("data");
   } finally {
+    done = true;
     clearInterval(look);
     bar.hidden = true;
   }
@@ -86,9 +103,7 @@ export interface Call { thread: number; depth: number; start: number; end: numbe
 
 /** The calls of a part of the time, from whoever serves the page. */
 export async function calls(from: number, to: number, min: number, signal: AbortSignal): Promise<{ calls: Call[]; complete: boolean }> {
-  const answer = await fetch(`calls?from=${from}&to=${to}&min=${min}`, { signal });
-  if (!answer.ok) throw new Error(await answer.text());
-  const raw = await answer.json();
+  const raw = await ask(`calls?from=${from}&to=${to}&min=${min}`, signal);
   return {
     complete: raw.complete,
     calls: raw.calls.map(([thread, depth, start, end, name]: number[]): Call => ({ thread: thread!, depth: depth!, start: start!, end: end!, name: raw.names[name!] })),
@@ -98,9 +113,7 @@ export async function calls(from: number, to: number, min: number, signal: Abort
 type Raw = any;
 
 async function part(what: string, from: number, to: number, signal: AbortSignal): Promise<Raw> {
-  const answer = await fetch(`${what}?from=${Math.floor(from)}&to=${Math.ceil(to)}`, { signal });
-  if (!answer.ok) throw new Error(await answer.text());
-  return answer.json();
+  return ask(`${what}?from=${Math.floor(from)}&to=${Math.ceil(to)}`, signal);
 }
 
 /** The flame graph of a part of the time, from whoever serves the page. */
@@ -124,6 +137,7 @@ function inLanes(raw: Raw): InLanes {
       ({ number, kind, name: name ?? "", parent, thread, start, end, insns, cpu })),
     waits: raw.waits.map(([thread, start, wake, end, kind, what, waker]: any[]): Wait => ({ thread, start, wake, end, kind, what: what ?? "", waker })),
     records: raw.records.map(([ns, thread, text]: any[]): Recorded => ({ ns, thread, text: text ?? "" })),
+    recordOf: raw.record_of,
   };
 }
 
@@ -134,7 +148,9 @@ export async function load(): Promise<Data> {
     causes: raw.why.causes.map(([ns, kind, name, what, stack]: any[]): Cause => ({ ns, kind, name: name ?? "", what: what ?? "", stack })),
     chain: raw.why.chain.map(([start, end, kind, thread, cause]: any[]): Link => ({ start, end, kind, thread, cause })),
   };
+  reading = raw.reading;
   return {
+    hasInsns: raw.has_insns, reading,
     title: raw.title, kernel: raw.kernel, ended: raw.ended, boots: raw.boots, cpus: raw.cpus, end: raw.end_ns, insns: raw.insns,
     ns: raw.ns, halted: raw.halted_ns, events: raw.events, why,
     threads: raw.threads.map(([name, pid, tgid, kernel, start, end, process]: any[]): Thread =>

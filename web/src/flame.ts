@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The flame graph: of all, or of what the view is narrowed to; by instructions or time; from the callers or the callees.
-import { ON_FILL, ofFunction, theme } from "./colours";
+import { ON_FILL, ofFunction, theme, type Theme } from "./colours";
 import type { Data } from "./data";
 import { amount, count, duration, percent, shown } from "./format";
 import type { Store, View } from "./store";
@@ -91,6 +91,7 @@ export class FlameGraph {
   private asked = 0;
 
   constructor(private readonly data: Data, private readonly store: Store, private readonly point: (text: string, x: number, y: number) => void) {
+    if (!data.hasInsns) this.clock.querySelector("[value=insns]")?.remove();
     this.make();
     this.listen();
     store.listen((_, changed) => {
@@ -165,7 +166,7 @@ export class FlameGraph {
   private key(e: KeyboardEvent): void {
     const at = this.focus ?? this.top, siblings = at.parent?.children ?? [at], i = siblings.indexOf(at);
     const steps: Record<string, Node | undefined | null> = {
-      ArrowUp: at.children[0], ArrowDown: at.parent, ArrowRight: siblings[i + 1], ArrowLeft: siblings[i - 1],
+      ArrowDown: at.children[0], ArrowUp: at.parent, ArrowRight: siblings[i + 1], ArrowLeft: siblings[i - 1],
     };
     if (e.key in steps) {
       e.preventDefault();
@@ -235,27 +236,27 @@ export class FlameGraph {
     g.fillRect(0, 0, width, height);
     g.font = "12px system-ui, sans-serif";
     g.textBaseline = "middle";
-    for (const b of this.boxes) this.paintBox(g, b, marked(b.node), t.mark, t.accent);
+    for (const b of this.boxes) this.paintBox(g, b, marked(b.node), t);
     this.share(marked);
     const where = this.top === this.root ? "" : ` below ${this.name(this.top)}`;
     c.setAttribute("aria-label", `Flame graph of ${this.weight(this.top.total)}${where}. Arrow keys go through it, Enter zooms, Escape shows all.`);
     this.twin();
   }
 
-  private paintBox(g: CanvasRenderingContext2D, b: Box, marked: boolean, mark: string, accent: string): void {
+  private paintBox(g: CanvasRenderingContext2D, b: Box, marked: boolean, t: Theme): void {
     const name = this.name(b.node), kind = b.node.name < 0 ? "o" : this.data.flame.kinds[b.node.name]!;
     const isAround = b.node !== this.top && b.width === this.canvas.clientWidth && this.boxes.indexOf(b) < this.top.depth;
     g.globalAlpha = isAround ? 0.55 : 1;
-    g.fillStyle = marked ? mark : ofFunction(name, kind);
+    g.fillStyle = marked ? t.mark : ofFunction(name, kind);
     g.fillRect(b.x, b.y, Math.max(0.5, b.width - 0.5), ROW - 1);
     g.globalAlpha = 1;
     if (b.node === this.focus) {
-      g.strokeStyle = accent;
+      g.strokeStyle = t.accent;
       g.lineWidth = 2;
       g.strokeRect(b.x + 1, b.y + 1, Math.max(1, b.width - 2), ROW - 3);
     }
     if (b.width < 3.5 * LETTER) return;
-    g.fillStyle = marked ? "#fff" : ON_FILL;
+    g.fillStyle = marked ? t.back : ON_FILL;
     const room = Math.floor((b.width - 4) / LETTER);
     g.fillText(name.length > room ? `${name.slice(0, room - 1)}…` : name, b.x + 3, b.y + ROW / 2);
   }
@@ -274,7 +275,9 @@ export class FlameGraph {
   private twin(): void {
     const box = document.getElementById("flame-twin") as HTMLDetailsElement;
     if (!box.open) return;
-    const list = [...sums(this.top).values()].sort((a, b) => b.total - a.total).slice(0, TWIN_ROWS);
+    /* from the callees each path ends after some frames: of all that is shown, what outer functions had is not all there */
+    const of = this.store.view.reversed && this.top === this.root ? graph(this.data, { ...this.store.view, reversed: false }) : this.top;
+    const list = [...sums(of).values()].sort((a, b) => b.total - a.total).slice(0, TWIN_ROWS);
     box.querySelector("tbody")!.replaceChildren(...list.map((sum) => {
       const line = document.createElement("tr");
       [shown(this.data.flame.names[sum.name]!), this.weight(sum.total), this.weight(sum.self), sum.name === REST ? "" : count(sum.calls)].forEach((text, i) => {

@@ -2,6 +2,8 @@
 // A trace that is still recorded: when whoever serves the page has read more of it, the page is loaded anew. The address's
 // fragment keeps the view.
 
+import { SCROLL } from "./data";
+
 const LOOK_MS = 1000, IDLE_MS = 3000; /* nobody is interrupted who is just doing something */
 
 interface Progress { version: number; grows: boolean }
@@ -10,8 +12,6 @@ async function progress(): Promise<Progress> {
   return (await fetch("progress")).json();
 }
 
-const SCROLL = "upto-scroll";
-
 /** Where the page was scrolled to before it was loaded anew. */
 function backToPlace(): void {
   const y = sessionStorage.getItem(SCROLL);
@@ -19,19 +19,20 @@ function backToPlace(): void {
   if (y) scrollTo(0, Number(y));
 }
 
-export async function follow(): Promise<void> {
+/** `reading`: which one the page shows. */
+export async function follow(reading: number): Promise<void> {
   const first = await progress();
   let touched = -IDLE_MS;
 
   backToPlace();
   document.documentElement.dataset.grows = first.grows ? "yes" : "no";
-  if (!first.grows) return;
+  if (!first.grows && first.version === reading) return;
   document.getElementById("growing")!.hidden = false;
   for (const kind of ["pointermove", "pointerdown", "keydown", "wheel", "scroll"]) addEventListener(kind, () => (touched = performance.now()), { passive: true });
   const look = setInterval(async () => {
     const now = await progress().catch(() => null);
     if (!now) return clearInterval(look); /* whoever served it has ended */
-    if (now.version === first.version || performance.now() - touched < IDLE_MS) return;
+    if (now.version === reading || performance.now() - touched < IDLE_MS) return;
     sessionStorage.setItem(SCROLL, String(scrollY));
     location.reload();
   }, LOOK_MS);

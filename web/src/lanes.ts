@@ -16,7 +16,7 @@ export interface Item {
 export interface Row { lane: string; label: string; items: Item[]; process: number }
 
 const KINDS_BELOW = ["initcall", "probe", "module", "module-init", "mount", "initramfs", "smp", "test", "work", "exec"];
-const DEEPEST = 5, PROCESSES = 60;
+const DEEPEST = 5, PROCESSES = 60, MORE = "more processes";
 
 function name(data: Data, thread: number): string {
   const t = data.threads[thread];
@@ -38,15 +38,19 @@ function ofSpan(data: Data, s: Span): Item {
 
 /** Nested spans in rows, each in the first that has room for it. */
 function stacked(lane: string, items: Item[]): Row[] {
-  const rows: Row[] = [];
+  const rows: Row[] = [], more: Item[] = [];
   for (const item of [...items].sort((a, b) => a.start - b.start || b.end - a.end)) {
     let row = rows.find((r) => r.items[r.items.length - 1]!.end <= item.start);
     if (!row) {
-      if (rows.length > DEEPEST) continue;
+      if (rows.length > DEEPEST) {
+        more.push(item);
+        continue;
+      }
       rows.push((row = { lane, label: rows.length ? "" : lane, items: [], process: -1 }));
     }
     row.items.push(item);
   }
+  if (more.length) rows.push({ lane, label: `  ${more.length} more, at once`, items: behindEachOther(more), process: -1 });
   return rows;
 }
 
@@ -54,7 +58,6 @@ function cpus(data: Data): Row[] {
   const rows: Row[] = Array.from({ length: data.cpus }, (_, i) => ({ lane: `CPU ${i}`, label: `CPU ${i}`, items: [], process: -1 }));
   for (const r of data.runs) {
     const t = data.threads[r.thread];
-    if (t && t.pid === 0 && t.name.startsWith("swapper/")) continue;
     rows[r.cpu]?.items.push({
       start: r.start, end: r.end, label: t ? shown(t.name) : "boot", kind: "", number: t ? t.process : 7, waits: false, span: -1, thread: r.thread,
       what: `${name(data, r.thread)} ran on CPU ${r.cpu}: ${duration(r.end - r.start)}`,
@@ -88,10 +91,15 @@ function processes(data: Data): Row[] {
         (w.waker >= 0 ? `, woken by ${name(data, w.waker)}` : ""),
     });
   }
-  const most = [...rows.keys()].sort((a, b) => (ran.get(b) ?? 0) - (ran.get(a) ?? 0)).slice(0, PROCESSES);
-  return most.sort((a, b) => data.threads[a]!.start - data.threads[b]!.start).map((process) => ({
+  const decided = new Set(data.why?.chain.map((l) => data.threads[l.thread]?.process)); /* the red path goes through them */
+  const all = [...rows.keys()].sort((a, b) => (ran.get(b) ?? 0) - (ran.get(a) ?? 0));
+  const most = all.filter((process, i) => i < PROCESSES || decided.has(process)), others = all.filter((process) => !most.includes(process));
+  const ret: Row[] = most.sort((a, b) => data.threads[a]!.start - data.threads[b]!.start).map((process) => ({
     lane: "processes", label: processName(data, process), process, items: flattened(rows.get(process)!),
   }));
+  if (others.length)
+    ret.push({ lane: MORE, label: `${others.length} more processes`, process: -1, items: flattened(others.flatMap((process) => rows.get(process)!)) });
+  return ret;
 }
 
 /** Those that are in the order of their beginning, each from where the ones before it have ended. */
@@ -138,7 +146,7 @@ function records(data: Data): Row[] {
     start: r.ns, end: r.ns, label: "", kind: "event", number: -1, waits: false, span: -1, thread: r.thread,
     what: `${moment(r.ns)} ${r.thread >= 0 ? `${name(data, r.thread)}: ` : ""}${shown(r.text)}`,
   }));
-  return [{ lane: "events", label: "events", items, process: -1 }];
+  return [{ lane: "events", label: data.recordOf > 1 ? `events, one of ${data.recordOf}` : "events", items, process: -1 }];
 }
 
 function moment(ns: number): string {
@@ -156,7 +164,7 @@ export function callRows(data: Data, calls: Call[]): Row[] {
     else threads.set(call.thread, [call]);
   }
   const most = [...threads.entries()].sort((a, b) => b[1].length - a[1].length).slice(0, THREADS);
-  return most.flatMap(([thread, list]) => {
+  const rows = most.flatMap(([thread, list]) => {
     const top = list.reduce((least, c) => Math.min(least, c.depth), Infinity), rows: Row[] = [], lane = `calls of ${name(data, thread)}`;
     for (const c of list.sort((a, b) => a.start - b.start)) {
       const level = c.depth - top, label = shown(c.name);
@@ -169,6 +177,13 @@ export function callRows(data: Data, calls: Call[]): Row[] {
     }
     return rows;
   });
+  return rows;
+}
+
+/** How many of the calls those rows have, where it is not all of them. */
+export function told(rows: Row[], calls: Call[]): string {
+  const there = rows.reduce((n, r) => n + r.items.length, 0);
+  return there === calls.length ? `${there} calls` : `${there} of ${calls.length} calls: of the ${THREADS} threads that have most, ${DEEP} levels`;
 }
 
 export function lanes(data: Data): Row[] {
@@ -194,9 +209,9 @@ export function closer(all: Row[], part: Row[]): Row[] {
   const of = new Map(keys(part).map((key, i) => [key, part[i]!])), ret: Row[] = [];
   const known = keys(all);
   all.forEach((row, i) => {
-    const items = row.lane === "kernel log" ? row.items : (of.get(known[i]!)?.items ?? []);
+    const near = of.get(known[i]!), items = row.lane === "kernel log" ? row.items : (near?.items ?? []);
     of.delete(known[i]!);
-    if (items.length || row.process < 0) ret.push({ ...row, items });
+    if (items.length || (row.process < 0 && row.lane !== MORE)) ret.push({ ...row, items, label: row.process < 0 && near ? near.label : row.label });
     if (all[i + 1]?.lane === row.lane) return;
     for (const [key, more] of of) if (more.lane === row.lane) ret.push(more), of.delete(key);
   });

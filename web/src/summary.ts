@@ -15,7 +15,7 @@ export function head(data: Data): void {
     ? `${duration(why.to - why.from)} up to ${shown(why.until)}; most of it, ${duration(first.ns)}, was ${shown(first.name)}: ${shown(first.what)}.`
     : `${duration(data.end)} of guest time.`);
   set("guest", [
-    data.kernel && shown(data.kernel), `${data.cpus} CPU${data.cpus === 1 ? "" : "s"}`, `${amount(data.insns)} instructions in ${amount(data.events)} events`,
+    data.kernel && shown(data.kernel), `${data.cpus} CPU${data.cpus === 1 ? "" : "s"}`, `${data.hasInsns ? `${amount(data.insns)} instructions in ` : ""}${amount(data.events)} events`,
     `${duration(data.ns)} run, ${duration(data.halted)} halted`, data.boots > 1 && `${data.boots} boots`, data.ended && `ended: ${shown(data.ended)}`,
   ].filter(Boolean).join(" · "));
 }

@@ -27,6 +27,9 @@ function text(cell: Cell | undefined, type: string): string {
 /** Columns that a terminal has no room for. */
 const WIDE: Record<string, string[]> = { functions: ["total_insns", "total_ns", "total_pct"] };
 
+/** What a table is sorted by at first. */
+export const ORDER: Record<string, string> = { syscalls: "-total_ns", wait_sums: "-asleep_ns", waits: "-asleep_ns" };
+
 const isNumber = (type: string) => !["text", "list", "address"].includes(type);
 
 /** Compares numbers as such, nothing as the least. */
@@ -43,6 +46,8 @@ export class Tables {
   private columns: { column: Column; at: number }[] = [];
   private body!: HTMLTableSectionElement;
   private printed = false;
+  private first = -1; /* rows that are made */
+  private last = -1;
   private readonly byPid = new Map<number, Thread[]>();
 
   constructor(private readonly data: Data, private readonly store: Store) {
@@ -94,7 +99,7 @@ export class Tables {
         row[at("calls")] = sum.name === REST ? null : sum.calls;
         row[at(`self_${clock}`)] = sum.self;
         row[at(`total_${clock}`)] = sum.total;
-        if (clock === "insns") row[at("self_pct")] = (100 * sum.self) / root.total, (row[at("total_pct")] = (100 * sum.total) / root.total);
+        if (clock === (this.data.hasInsns ? "insns" : "ns")) row[at("self_pct")] = (100 * sum.self) / root.total, (row[at("total_pct")] = (100 * sum.total) / root.total);
       }
     }
     return [...rows.values()];
@@ -134,16 +139,26 @@ export class Tables {
     if (!table) return;
     const rows = name === "functions" ? this.functions(table) : table.rows.filter(this.isAsked(table));
     const want = view.filter.toLowerCase();
-    this.columns = table.columns.map((column, at) => ({ column, at })).filter(({ column, at }) => (column.shown || WIDE[name]?.includes(column.name)) && rows.some((r) => r[at] !== null));
+    this.columns = table.columns.map((column, at) => ({ column, at })).filter(({ column, at }) => (column.shown || WIDE[name]?.includes(column.name)) &&
+      (this.data.hasInsns || !column.name.includes("insns")) && rows.some((r) => r[at] !== null));
     this.rows = want ? rows.filter((r) => this.columns.some(({ column, at }) => text(r[at], column.type).toLowerCase().includes(want))) : [...rows];
     if (this.filter.value !== view.filter) this.filter.value = view.filter;
     this.sort(table, name);
     this.make();
-    document.getElementById("table-count")!.textContent = `${count(this.rows.length)} of ${count(table.rows.length)} rows`;
+    document.getElementById("table-count")!.textContent = `${count(this.rows.length)} of ${count(table.rows.length)} rows${this.note(table, name)}`;
+  }
+
+  /** What the table cannot be narrowed to, and how its sums are found where they are. */
+  private note(table: Table, name: string): string {
+    const { phase, span, process } = this.store.view, has = (is: (c: Column) => boolean) => table.columns.some(is), not: string[] = [];
+    if (name === "functions") return phase !== null || process !== null || this.data.flame.part ? ", with what the flame graph tells apart" : "";
+    if (process !== null && !has((c) => c.name === "pid")) not.push("processes");
+    if ((phase !== null || span !== null) && !has((c) => c.type === "seconds")) not.push("times");
+    return not.length ? `, of all ${not.join(" and ")}` : "";
   }
 
   private order(name: string): { column: string; down: boolean } {
-    const sort = this.store.view.sort || (name === "functions" ? "-self_insns" : name === "syscalls" || name === "wait_sums" ? "-total_ns" : name === "waits" ? "-duration_ns" : "");
+    const sort = this.store.view.sort || (name === "functions" ? (this.data.hasInsns ? "-self_insns" : "-self_ns") : (ORDER[name] ?? ""));
     return { column: sort.replace(/^-/, ""), down: sort.startsWith("-") };
   }
 
@@ -165,9 +180,18 @@ export class Tables {
       th.setAttribute("aria-sort", sorted ? (order.down ? "descending" : "ascending") : "none");
       button.addEventListener("click", () => this.store.set({ sort: sorted ? (order.down ? column.name : `-${column.name}`) : isNumber(column.type) ? `-${column.name}` : column.name }));
     }
+    const focused = this.focusedHeading();
     this.body = table.createTBody();
     this.box.replaceChildren(table);
+    this.first = this.last = -1;
     this.fill();
+    if (focused !== null) head.cells[focused]?.querySelector("button")?.focus();
+  }
+
+  /** Whoever sorts by the keyboard stays at the heading. */
+  private focusedHeading(): number | null {
+    const th = this.box.contains(document.activeElement) ? document.activeElement!.closest("th") : null;
+    return th ? th.cellIndex : null;
   }
 
   /** On paper, there is room for the first rows. */
@@ -180,7 +204,7 @@ export class Tables {
 
   /** The rows in sight, between two that have the height of all others. */
   private fill(): void {
-    if (this.printed) return this.fillPaper();
+    if (this.printed) return (this.first = -1), this.fillPaper();
     const first = Math.max(0, Math.floor(this.box.scrollTop / ROW) - AROUND), n = Math.ceil(this.box.clientHeight / ROW) + 2 * AROUND;
     const last = Math.min(this.rows.length, first + n), room = (rows: number) => {
       const line = document.createElement("tr"), cell = line.appendChild(document.createElement("td"));
@@ -189,7 +213,13 @@ export class Tables {
       line.setAttribute("aria-hidden", "true");
       return line;
     };
+    if (first === this.first && last === this.last) return;
+    this.first = first;
+    this.last = last;
+    const focused = this.body.contains(document.activeElement) ? document.activeElement!.closest("td") : null;
+    const at = focused && { text: focused.parentElement!.textContent, cell: focused.cellIndex };
     this.body.replaceChildren(...(first ? [room(first)] : []), ...this.rows.slice(first, last).map((r) => this.line(r)), ...(last < this.rows.length ? [room(this.rows.length - last)] : []));
+    if (at) [...this.body.rows].find((line) => line.textContent === at.text)?.cells[at.cell]?.querySelector("button")?.focus();
   }
 
   private line(row: Cell[]): HTMLTableRowElement {

@@ -3,7 +3,7 @@
 import { ON_FILL, ofKind, ofNumber, theme } from "./colours";
 import { calls, lanesOf, served, type Data, type Wait } from "./data";
 import { duration, moment } from "./format";
-import { callRows, closer, lanes, type Item, type Row } from "./lanes";
+import { callRows, closer, lanes, told, type Item, type Row } from "./lanes";
 import { LEAST_NS, type Store, type View } from "./store";
 
 const CLOSE_NS = 2e6, CLOSE_PARTS = 200; /* so short a part of the time has single calls */
@@ -90,8 +90,9 @@ export class Timeline {
         await this.come(asking);
         if (!isClose || asking.signal.aborted) return;
         const answer = await calls(from, to, Math.floor((to - from) / this.width / 2), asking.signal);
-        this.show(callRows(this.data, answer.calls));
-        document.getElementById("lanes-status")!.textContent = answer.complete ? `${answer.calls.length} calls` : "more calls than can be shown: zoom closer";
+        const rows = callRows(this.data, answer.calls);
+        this.show(rows);
+        document.getElementById("lanes-status")!.textContent = answer.complete ? told(rows, answer.calls) : "more calls than can be shown: zoom closer";
       } catch (e) {
         if (!asking.signal.aborted) document.getElementById("lanes-status")!.textContent = String(e instanceof Error ? e.message : e);
       }
@@ -302,7 +303,7 @@ export class Timeline {
     }
     g.fillRect(x, y + 2, width, ROW - 4);
     if (item.label && width > 4 * LETTER) {
-      g.fillStyle = item.kind === "unit" || item.kind === "stage" || item.number === 4 ? "#fff" : ON_FILL;
+      g.fillStyle = item.kind === "unit" || item.kind === "stage" || item.number % 7 === 4 ? "#fff" : ON_FILL;
       const room = Math.floor((width - 6) / LETTER);
       g.fillText(item.label.length > room ? `${item.label.slice(0, room - 1)}…` : item.label, x + 3, y + ROW / 2);
     }

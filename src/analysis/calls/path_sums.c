@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/cursor.h"
+#include "base/spool.h"
 
 enum {
 	SEGMENTS = 512,
@@ -61,9 +62,14 @@ struct making {
 	struct map children; /* parent << 32 | function → number */
 	struct seen *paths;
 	size_t count, cap;
-	struct buf *segments;
-	bool too_many; /* paths */
+	struct spool segments; /* most of their records are of paths that will not be kept */
+	bool too_many;         /* paths */
+	bool failed;
+	struct error err; /* of `failed` */
 };
+
+#define KEPT "sums of paths"
+
 
 static uint32_t number_of(struct making *m, uint32_t parent, uint32_t function)
 {
@@ -108,9 +114,11 @@ static void give(void *context, size_t segment, const struct call_tree *t)
 	bool *used;
 	struct amounts *all = amounts_of(t, &used);
 	uint32_t *numbers = xcalloc(t->count, sizeof *numbers);
+	struct buf *records;
 
 	pthread_mutex_lock(&m->lock);
-	m->too_many |= m->count > PATHS_MAX;
+	records = &spool_at(&m->segments, segment)->text;
+	m->too_many |= m->count > PATHS_MAX || m->failed;
 	for (size_t i = 1; i < t->count && !m->too_many; i++) {
 		struct seen *path;
 
@@ -120,8 +128,10 @@ static void give(void *context, size_t segment, const struct call_tree *t)
 		path = &m->paths[numbers[i]];
 		path->insns += all[i].total_insns;
 		path->ns += all[i].total_ns;
-		buf_put_varint(&m->segments[segment], numbers[i]);
-		put_amounts(&m->segments[segment], &all[i]);
+		buf_put_varint(records, numbers[i]);
+		put_amounts(records, &all[i]);
+		if (records->len >= SPOOL_BLOCK && !m->failed)
+			m->failed = spool_pass(&m->segments, segment, KEPT, &m->err) < 0;
 	}
 	pthread_mutex_unlock(&m->lock);
 	free(numbers);
@@ -163,14 +173,27 @@ static void choose_paths(struct making *m, struct path_sums *p)
 			};
 }
 
-/* Goes through all records of paths that are kept, in the order of segments. */
-static void each_record(struct making *m, size_t segments,
-			void (*take)(struct seen *s, size_t segment, const struct amounts *a, void *context),
-			void *context)
+static int into_buf(void *context, const void *data, size_t n, struct error *err)
 {
-	for (size_t k = 0; k < segments; k++) {
-		struct cursor in = cursor_over(m->segments[k].data, m->segments[k].len);
+	(void)err;
+	buf_put(context, data, n);
+	return 0;
+}
 
+/* Goes through all records of paths that are kept, in the order of segments. */
+static int each_record(struct making *m, size_t segments,
+		       void (*take)(struct seen *s, size_t segment, const struct amounts *a, void *context),
+		       void *context, struct error *err)
+{
+	struct buf records = { 0 };
+	int r = 0;
+
+	for (size_t k = 0; k < segments && r == 0; k++) {
+		struct cursor in;
+
+		records.len = 0;
+		r = spool_copy(&m->segments, k, &(struct sink){ into_buf, &records }, KEPT, err);
+		in = cursor_over(records.data, r == 0 ? records.len : 0);
 		while (cursor_left(&in)) {
 			struct seen *s = &m->paths[cursor_varint(&in)];
 			struct amounts a = get_amounts(&in);
@@ -179,6 +202,8 @@ static void each_record(struct making *m, size_t segments,
 				take(s, k, &a, context);
 		}
 	}
+	buf_free(&records);
+	return r;
 }
 
 static void put_record(struct seen *s, size_t segment, const struct amounts *a, struct buf *out)
@@ -213,12 +238,12 @@ static void place(struct seen *s, size_t segment, const struct amounts *a, void 
 }
 
 /* Records of each path in a row. */
-static void sort_records(struct making *m, struct path_sums *p)
+static int sort_records(struct making *m, struct path_sums *p, struct error *err)
 {
 	struct placing to = { .sums = p };
 	uint64_t at = 0;
+	int r = each_record(m, p->n_cuts + 1, measure, &to.scratch, err);
 
-	each_record(m, p->n_cuts + 1, measure, &to.scratch);
 	for (size_t i = 1; i < m->count; i++) {
 		m->paths[i].last = 0;
 		if (!m->paths[i].number)
@@ -228,12 +253,14 @@ static void sort_records(struct making *m, struct path_sums *p)
 	}
 	buf_reserve(&p->records, at);
 	p->records.len = at;
-	each_record(m, p->n_cuts + 1, place, &to);
+	if (r == 0)
+		r = each_record(m, p->n_cuts + 1, place, &to, err);
 	for (size_t i = 1; i < m->count; i++)
 		if (m->paths[i].number)
 			p->paths[m->paths[i].number].at -= m->paths[i].bytes;
 	p->paths[p->count].at = at;
 	buf_free(&to.scratch);
+	return r;
 }
 
 int path_sums_make(const struct session *session, const struct call_tree_apart *apart, struct path_sums **ret,
@@ -249,23 +276,23 @@ int path_sums_make(const struct session *session, const struct call_tree_apart *
 	choose_cuts(session, p);
 	cuts.ns = p->cuts;
 	cuts.n = p->n_cuts;
-	m.segments = xcalloc(p->n_cuts + 1, sizeof *m.segments);
+	spool_init(&m.segments);
 	m.paths = array_reach(NULL, 0, &m.cap, sizeof *m.paths);
 	m.paths[ROOT] = (struct seen){ 0 };
 	r = call_tree_analyse(session, &options, &tree, err);
+	map_free(&m.children); /* no more come, and what follows takes memory, too */
 	if (r == 0)
 		call_tree_deinit(&tree);
-	if (r == 0 && m.too_many)
+	if (r == 0 && m.failed)
+		r = error_set(err, "%s", m.err.text);
+	else if (r == 0 && m.too_many)
 		r = error_set(err, "too many paths of calls");
 	if (r == 0) {
 		choose_paths(&m, p);
-		sort_records(&m, p);
+		r = sort_records(&m, p, err);
 	}
-	for (size_t i = 0; i <= p->n_cuts; i++)
-		buf_free(&m.segments[i]);
-	free(m.segments);
+	spool_deinit(&m.segments);
 	free(m.paths);
-	map_free(&m.children);
 	if (r < 0)
 		path_sums_free(p);
 	else

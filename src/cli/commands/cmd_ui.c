@@ -150,7 +150,7 @@ const struct command cmd_ui = {
 		    "  upto ui --port 8000 trace.upto\n      the same on a host that one comes to by ssh -L 8000:127.0.0.1:8000\n",
 	.options = options,
 	.reads_all = true,
-	.needs = "facts",
+	.needs = "stacks",
 	.min_operands = 1,
 	.max_operands = 1,
 	.run = run,

@@ -87,6 +87,7 @@ int page_reading_read(struct page_reading *r, page_is_over *is_over, void *conte
 	if (result == 0)
 		result = give(r, err);
 	report_forget_sums(&r->report);
+	give_back_memory(); /* most of what is forgotten was taken by threads that have ended */
 	if (result < 0)
 		page_answers_fail(r->answers, err->text);
 	return result;
