@@ -987,6 +987,51 @@ def test_stacks_between_spans():
         assert (b"second" in p.stdout) == (at != "5500ns") and ("recorded" not in p.stderr.decode() if said is None else said in p.stderr.decode()), (at, p)
 
 
+def test_parts_of_parts():
+    """What was not recorded between two spans is not in a part of both, either, and is said there."""
+    spans = ["meta thinned --start entry:second --every", "meta span.1.start_ns 0", "meta span.1.stop_ns 400", "meta span.2.start_ns 5000", "meta span.2.stop_ns 6000"]
+    clocks = lambda *times: [f"event 0 clock {ns} {ns} 0 0 0" for ns in times]
+    trace = make("parts-of-parts", boot(("event 0 call 100 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), *clocks(100, 200, 300, 350, 400), f"behind 0 5000 5000 {KERNEL + 0x20} 0",
+                                        f"event 0 gap 5000 5000 0 0 0 0 2 1 {KERNEL + 0x20} 0", *clocks(5100, 5500, 6000)) + spans)
+    for asked, want in (("300ns", "5500ns"), [(300, 400), (5000, 5500)]), (("100ns", "200ns"), [(100, 200)]), (("5100ns", "6us"), [(5100, 6000)]), (("350ns", "5us"), [(350, 400)]):
+        part = trace + ".part"
+        run(UPTO_ASAN, "thin", "-f", "--start", asked[0], "--stop", asked[1], "-o", part, trace)
+        assert [(s["start_ns"], s["stop_ns"]) for s in upto_json("info", "--json", part, upto=UPTO_ASAN)["spans"]] == want, asked
+        if len(want) > 1:
+            assert b"was not recorded at 0.000003000 s" in run(UPTO_ASAN, "stack", "--at", "3us", part).stderr
+
+
+def test_said_by_a_trace():
+    """What a trace says of itself goes to no terminal as it is."""
+    trace = make("says", boot("event 0 clock 30 30 0 0 0") + ["meta stopped \x1b]0;owned\x07", "meta odd_clock \x1b[31mred", "meta odd_clocks 1"])
+    for command in "info", "top", "check", "log":
+        p = run(UPTO_ASAN, command, trace, check=False)
+        assert b"\x1b" not in p.stdout + p.stderr and b"\x07" not in p.stdout + p.stderr, (command, p)
+    assert b"stopped early: \\x1b]0;owned\\x07" in run(UPTO_ASAN, "info", trace).stdout
+
+
+def test_cases_of_boots():
+    """A case that was under way when the machine was reset is not the next boot's of that name, and was not told of."""
+    runs = KERNEL + 0x1000
+    symbols = ((KERNEL, 0x100, "startup_64"), (runs, 0x200, "kunit_try_run_case"))
+
+    def call(at, took):
+        return [(f"event 0 call {at} 0", STACK, KERNEL + 0x20, runs), f"event 0 clock {at} {at * 10} 0 0 0", (f"event 0 return {at + took} 0", STACK, 0, KERNEL + 0x20),
+                f"event 0 clock {at + took} {(at + took) * 10} 0 0 0"]
+
+    def log(at, number, text):
+        return f"log 0 {at * 10} {at} 0 {number} 6 {text}"
+
+    again = ["event 0 clock 300 3000 0 0 0", "event 0 arrive 301 0 0 0 0xfffffff0", "event 0 jump-indirect 340 0 0 0xfffffff0 0xf0000",
+             ("event 0 jump-indirect 350 0 0 0xf0100", KERNEL), "event 0 clock 351 3510 0 0 0"]
+    lines = [log(50, 0, "~~~~# Subtest: suite"), *call(100, 50), log(160, 1, "~~~~ok 1 first"), *call(200, 30), *again, log(500, 1, "~~~~# Subtest: suite"), *call(550, 30),
+             log(600, 2, "~~~~ok 1 first")]
+    trace = make("cases-of-boots", boot(*lines, "event 0 clock 700 7000 0 0 0", symbols=symbols) + ["meta boot.1.start_ns 3000", "meta boot.1.kernel_ns 3500", "meta boot.1.kernel_insns 350", "meta boot.1.symbols 0"])
+    rows = upto_json("timeline", "--json", "--kind", "test", trace, upto=UPTO_ASAN)["timeline"]
+    named = [(r["name"], r["start_ns"], r["end_ns"], r["outcome"]) for r in rows if r["outcome"]]
+    assert named == [("suite.first", 1000, 1500, "ok"), ("suite.first", 5500, 5800, "ok")], rows
+
+
 def test_timeline_of_a_part():
     """What is long for the time that is shown is not folded, and the bar is of that time: of a part that was recorded, and between --from and --to."""
     begin, ms = 10_000_000_000, 1_000_000
@@ -1039,6 +1084,9 @@ def test_options_of_log_and_why():
         assert p.returncode == 2 and re.match(rf"upto: {option} goes without --\w+\n$", p.stderr.decode()) and not p.stdout, (option, other, p)
     for n, count in ("1", 1), ("0", 3):
         assert len(upto_json("log", "--json", "--stack", "-n", n, trace, upto=UPTO_ASAN)["log"]) == count
+    for one, other in ("--until", "--stop"), ("--to", "--stop"), ("--from", "--start"):
+        p = run(UPTO_ASAN, "why", one, "300ns", other, "400ns", trace, check=False)
+        assert p.returncode == 2 and f"upto: {one} and {other}: " in p.stderr.decode() and not p.stdout, p
     whole, causes, chain = (upto_json("why", "--json", "--until", "400ns", *options, trace, upto=UPTO_ASAN) for options in ([], ["-n", "1"], ["-n", "1", "--chain"]))
     assert len(whole["causes"]) > 1 < len(whole["chain"])
     assert causes == {**whole, "causes": whole["causes"][:1]} and chain == {**whole, "chain": whole["chain"][:1]}

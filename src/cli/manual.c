@@ -212,6 +212,6 @@ void command_man(const struct command *command)
 	printf(".SH EXAMPLES\n.nf\n");
 	roff(command->examples);
 	printf(".fi\n.SH EXIT STATUS\n0: answered, also if there is nothing to show; 1: the trace does not have what was asked for,\n"
-	       "or it is damaged, or something failed; 2: wrong usage.\n"
+	       "or it is damaged, or something failed; 2: wrong usage. Where a guest, a program or a command is run, its own.\n"
 	       ".SH SEE ALSO\n.BR upto (1)\n");
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/map.h"
 
 enum { START, LATENCY, DEVICE, OPERATION, SECTOR, BYTES, PID, COMM, ERROR, CPU, INSNS };
 
@@ -113,6 +114,7 @@ struct disk_sum {
 struct disk_sums {
 	struct disk_sum *list;
 	size_t count, cap;
+	struct map numbers; /* hash of device and operation → which of them */
 };
 
 static struct cell sum_cell(const void *data, size_t row, unsigned column, struct buf *scratch)
@@ -141,15 +143,15 @@ static struct cell sum_cell(const void *data, size_t row, unsigned column, struc
 	return cell_none();
 }
 
-/* There are few devices. */
 static struct disk_sum *sum_of(struct disk_sums *sums, const struct disk_request *r)
 {
-	for (size_t i = 0; i < sums->count; i++)
-		if (sums->list[i].operation == r->operation && !strcmp(sums->list[i].device, r->device))
-			return &sums->list[i];
-	sums->list = array_grow(sums->list, sums->count, &sums->cap, sizeof *sums->list);
-	sums->list[sums->count] = (struct disk_sum){ .device = r->device, .operation = r->operation };
-	return &sums->list[sums->count++];
+	uint64_t *number = map_put(&sums->numbers, hash_text((uint64_t)r->operation + 1, r->device), sums->count);
+
+	if (*number == sums->count) {
+		sums->list = array_grow(sums->list, sums->count, &sums->cap, sizeof *sums->list);
+		sums->list[sums->count++] = (struct disk_sum){ .device = r->device, .operation = r->operation };
+	}
+	return &sums->list[*number];
 }
 
 static void add_up(struct disk_sums *sums, const struct disk_request *r)
@@ -173,6 +175,7 @@ static void sums_free(void *data)
 	struct disk_sums *sums = data;
 
 	free(sums->list);
+	map_free(&sums->numbers);
 	free(sums);
 }
 

@@ -101,7 +101,9 @@ static struct cell pid_cell(const struct rows *rows, uint32_t node)
 {
 	const struct thread *t = thread_of(rows, node);
 
-	return t && rows->processes && t->kernel && t->pid ? cell_none() : cell_number(t ? (uint64_t)t->pid : 0);
+	if (!t)
+		return cell_number(0);
+	return rows->processes && t->kernel && t->pid ? cell_none() : cell_pid(t->pid);
 }
 
 static struct cell whose_cell(const struct rows *rows, uint32_t node, struct buf *scratch)

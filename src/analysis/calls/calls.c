@@ -37,7 +37,8 @@ struct calls_run {
 	size_t open;             /* calls that were asked for and have not returned */
 	size_t entry;            /* number of the index's entry that replay is in */
 	bool resumes;            /* it begins within the calls that are open … */
-	int *cpus;               /* … that were entered on these, by stack */
+	int *cpus;               /* … that were entered on these, by stack … */
+	const struct fact **args; /* … and were given these */
 	bool enough;
 	bool damaged;            /* the index lacks something that it must have */
 	bool failed;             /* a temporary file could not be written or read: *err says it */
@@ -449,18 +450,22 @@ static void add_open_calls(struct calls_run *st, struct stacks *s)
 		p->bottom = depth;
 		add_record(st, p, stack, &stack->frames[depth], depth, &callees);
 		p->called[0].record.cpu = st->cpus[i];
+		p->called[0].record.args = st->args[i];
 	}
 }
 
-/* A checkpoint does not tell where the open calls were entered. */
-static void keep_cpus(struct calls_run *st, const struct stacks *s)
+/* A checkpoint does not tell where the open calls were entered, and what they were given. */
+static void keep_entries(struct calls_run *st, const struct stacks *s)
 {
-	if (!st->cpus)
+	if (!st->cpus) {
 		st->cpus = xcalloc(s->count, sizeof *st->cpus);
+		st->args = xcalloc(s->count, sizeof *st->args);
+	}
 	for (size_t i = 0; i < s->count; i++) {
 		const struct pending *p = pending_of(st, story_thread(&s->list[i]));
 
 		st->cpus[i] = p->open ? p->called[0].record.cpu : -1;
+		st->args[i] = p->open ? p->called[0].record.args : NULL;
 	}
 }
 
@@ -483,7 +488,7 @@ static uint64_t due(void *state, struct stacks *s)
 		st->entry++;
 	next = st->open && may_skip(st) ? next_entry(st, s) : st->entry;
 	if (next > st->entry) {
-		keep_cpus(st, s);
+		keep_entries(st, s);
 		st->entry = next;
 		st->resumes = s->stop = true;
 	} else if (!st->open && !is_worth(st, st->entry)) {
@@ -544,5 +549,6 @@ int calls_analyse(const struct session *session, const struct calls_options *opt
 	int result = session->index ? replay_by_index(&st, err) : replay(&st, NULL, err);
 
 	free(st.cpus);
+	free(st.args);
 	return result;
 }

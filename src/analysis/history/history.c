@@ -28,8 +28,8 @@ struct history history_empty(const struct session *session)
 	unsigned n_cpus = reader_vcpus(session->reader);
 
 	return (struct history){
-		.memory = xcalloc(1, sizeof(struct history_memory)), .host_thread = HISTORY_NONE,
-		.n_threads = session->threads->count + n_cpus, .n_cpus = n_cpus,
+		.memory = xcalloc(1, sizeof(struct history_memory)), .n_threads = session->threads->count + n_cpus,
+		.n_cpus = n_cpus,
 	};
 }
 
@@ -49,6 +49,7 @@ void history_deinit(struct history *h)
 	free(h->spans);
 	free(h->functions);
 	free(h->queued);
+	free(h->host_words);
 	free(h->first_slice);
 	free(h->by_thread);
 	free(h->first_on_cpu);

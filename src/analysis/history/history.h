@@ -158,6 +158,12 @@ struct span_of {
 	int64_t result;
 };
 
+/* A program said something to the host. */
+struct host_word {
+	uint64_t ns;
+	uint32_t thread;
+};
+
 struct history {
 	struct slice *slices;      /* by start */
 	size_t n_slices;
@@ -179,8 +185,8 @@ struct history {
 	unsigned n_cpus;
 	size_t n_threads;          /* threads, then vCPUs */
 	uint64_t end_ns;
-	uint64_t host_ns;          /* when a program said something to the host, last, … */
-	uint32_t host_thread;      /* … and whose that was; HISTORY_NONE: none did */
+	struct host_word *host_words; /* the last of each boot that has one */
+	size_t n_host_words;
 	struct spent costs[FOLD_KINDS]; /* of folded calls in all of the trace (fold.h), if it is kept */
 	struct facts facts;
 	struct history_memory *memory;

@@ -22,7 +22,9 @@ static bool is_of_threads(const struct history *h, uint32_t thread, const bool *
 
 bool history_chooses_wait(const struct history *h, const struct thin_filter *f, const struct away *a)
 {
-	return has_length(f, a->end_ns - a->start_ns) && (!f->threads || is_of_threads(h, a->thread, f->threads)) &&
+	uint64_t end_ns = a->end_ns < h->end_ns ? a->end_ns : h->end_ns; /* as far as it is shown */
+
+	return has_length(f, end_ns - a->start_ns) && (!f->threads || is_of_threads(h, a->thread, f->threads)) &&
 	       (!f->functions || on_stack(h, a, f->functions)) && (!f->below || on_stack(h, a, f->below)) &&
 	       (!f->not || !on_stack(h, a, f->not ));
 }

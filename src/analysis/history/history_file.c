@@ -96,8 +96,11 @@ static void put_span(struct buf *out, const struct span_of *x, uint64_t before)
 void history_encode(const struct history *h, struct buf *out)
 {
 	buf_put_varint(out, h->end_ns);
-	buf_put_varint(out, h->host_ns);
-	put_number(out, h->host_thread);
+	buf_put_varint(out, h->n_host_words);
+	for (size_t i = 0; i < h->n_host_words; i++) {
+		buf_put_varint(out, h->host_words[i].ns);
+		put_number(out, h->host_words[i].thread);
+	}
 	for (int i = 0; i < FOLD_KINDS; i++) {
 		buf_put_varint(out, h->costs[i].insns);
 		buf_put_varint(out, h->costs[i].ns);
@@ -265,11 +268,16 @@ static void take_span(struct cursor *in, const struct limits *l, uint32_t number
 
 static void take_all(struct cursor *in, struct limits *l, struct history *h)
 {
-	enum { QUEUED_BYTES = 7, SPAN_BYTES = 12, AWAY_BYTES = 18, SLICE_BYTES = 15 };
+	enum { WORD_BYTES = 2, QUEUED_BYTES = 7, SPAN_BYTES = 12, AWAY_BYTES = 18, SLICE_BYTES = 15 };
 
 	h->end_ns = cursor_varint(in);
-	h->host_ns = cursor_varint(in);
-	h->host_thread = take_number(in, l->threads);
+	h->n_host_words = take_count(in, WORD_BYTES);
+	h->host_words = xcalloc(h->n_host_words + 1, sizeof *h->host_words);
+	for (size_t i = 0; i < h->n_host_words; i++) {
+		h->host_words[i].ns = cursor_varint(in);
+		h->host_words[i].thread = take_number(in, l->threads);
+		in->bad |= h->host_words[i].thread == HISTORY_NONE;
+	}
 	for (int i = 0; i < FOLD_KINDS; i++) {
 		h->costs[i].insns = cursor_varint(in);
 		h->costs[i].ns = cursor_varint(in);

@@ -302,6 +302,20 @@ static enum wake_context context_of(const struct making *m, const struct stack *
 	return context;
 }
 
+/* Of each boot, the last one is kept. */
+static void keep_host_word(struct making *m, const struct boots *boots, struct host_word word)
+{
+	struct history *h = m->history;
+	struct host_word *last = h->n_host_words ? &h->host_words[h->n_host_words - 1] : NULL;
+
+	if (last && boots_at(boots, last->ns) == boots_at(boots, word.ns)) {
+		*last = word;
+		return;
+	}
+	h->host_words = array_grow(h->host_words, h->n_host_words, &m->host_words_cap, sizeof *h->host_words);
+	h->host_words[h->n_host_words++] = word;
+}
+
 static void wake(struct making *m, struct stacks *s, const struct stack *stack, struct frame *frame)
 {
 	const struct fact *f = facts_find(&m->history->facts, FACT_WAKE, (uint32_t)stack->cpu, s->insns);
@@ -367,7 +381,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	else if (role == ROLE_QUEUE)
 		handovers_queue(m, s, stack, context_of(m, stack, &ignored));
 	else if (role == ROLE_HOST)
-		m->history->host_ns = s->ns, m->history->host_thread = stacks_number(s, stack);
+		keep_host_word(m, s->names->boots,
+			       (struct host_word){ .ns = s->ns, .thread = stacks_number(s, stack) });
 	else
 		spans_enter(m, s, stack, frame, role);
 }
@@ -424,7 +439,8 @@ static void move(void *state, struct stacks *s, const struct stack *from, const 
 		making_rename(&h->aways[i].timer.by, before, now);
 	}
 	handovers_rename(m, before, now);
-	making_rename(&h->host_thread, before, now);
+	for (size_t i = 0; i < h->n_host_words; i++)
+		making_rename(&h->host_words[i].thread, before, now);
 	for (unsigned i = 0; i < m->n_cpus; i++)
 		slices_rename(&m->running[i], before, now);
 	m->open[now] = m->open[before];

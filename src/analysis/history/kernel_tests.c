@@ -23,7 +23,7 @@ enum { SUITE_INDENT = 4 }; /* of a suite's lines, within those of all suites */
 
 struct tap {
 	char suite[128];
-	uint64_t last_ns; /* when the case before was told of */
+	uint64_t last_ns; /* when the case before was told of, or the boot began */
 	uint32_t *calls;  /* numbers of the spans that are calls of cases, in the order of time */
 	size_t n_calls, cap;
 };
@@ -123,6 +123,7 @@ void kernel_tests_name(struct making *m, const struct boots *boots)
 	struct history *h = m->history;
 	struct tap tap = { .suite = "" };
 	struct kernel_log log;
+	size_t boot = 0;
 
 	find_calls(&tap, h);
 	if (!tap.n_calls)
@@ -133,6 +134,12 @@ void kernel_tests_name(struct making *m, const struct boots *boots)
 		enum test_result result;
 		char name[160];
 
+		/* a case that was under way when the machine began anew will never be told of */
+		if (line->boot != boot) {
+			boot = line->boot;
+			tap.last_ns = boots->list[boot].start_ns;
+			*tap.suite = '\0';
+		}
 		if (take_suite(&tap, line->text) || !*tap.suite || !take_case(line->text, name, sizeof name, &result))
 			continue;
 		name_case(m, &tap, line->ns, name, result);

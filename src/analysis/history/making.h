@@ -96,7 +96,7 @@ struct making {
 	struct texts texts;        /* only if some are TAP: */
 	struct tap_line *tap;      /* in the order of time */
 	size_t n_tap, tap_cap;
-	size_t slices_cap, aways_cap, spans_cap, functions_cap, queued_cap;
+	size_t slices_cap, aways_cap, spans_cap, functions_cap, queued_cap, host_words_cap;
 };
 
 /* What was one thread's is another's. */

@@ -116,8 +116,10 @@ static bool find_panic(const struct history *h, const struct names *names, const
 /* A guest that does something for its host tells it so: an agent, a test runner, a daemon that waits for commands. */
 static bool find_host(const struct history *h, const struct span *within, struct milestone *ret)
 {
-	return h->host_thread != HISTORY_NONE && is_within(within, h->host_ns) &&
-	       put(ret, h->host_thread, h->host_ns, "the last word to the host");
+	for (size_t i = h->n_host_words; i-- > 0;)
+		if (is_within(within, h->host_words[i].ns))
+			return put(ret, h->host_words[i].thread, h->host_words[i].ns, "the last word to the host");
+	return false;
 }
 
 /* Where the call that asks for it was left out, the kernel's last word on it; kernel/reboot.c. */

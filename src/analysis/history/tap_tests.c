@@ -181,10 +181,16 @@ void spans_put_tap(struct making *m)
 	const struct tap_line *open = NULL;
 	struct map seen = { 0 };
 	uint64_t last_ns = 0;
+	size_t boot = 0;
 
 	for (size_t i = 0; i < m->n_tap; i++) {
 		const struct tap_line *line = &m->tap[i];
 
+		if (boots_at(&m->reader->boots, line->ns) != boot) {
+			boot = boots_at(&m->reader->boots, line->ns);
+			open = NULL;
+			last_ns = 0;
+		}
 		if (is_copy(&seen, line))
 			continue;
 		/* a test whose beginning was not told of began, at the earliest, behind the line before it */

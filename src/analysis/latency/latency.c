@@ -381,8 +381,12 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
 {
 	struct latency_run *run = state;
-	struct vcpu *cpu = &run->cpus[stack->cpu < 0 ? 0 : stack->cpu];
+	struct vcpu *cpu;
 
+	/* where events are missing, the machine begins anew, or a thread does not run, nothing ends by itself */
+	if (stack->cpu < 0 || s->end == FRAME_LOST || s->end == FRAME_DIED)
+		return;
+	cpu = &run->cpus[stack->cpu];
 	if (__builtin_expect(is_maskable(frame) && s->end != FRAME_JUMPED, 0))
 		end_interrupt(run, cpu, s, frame);
 	else if (__builtin_expect(run->roles[frame->function] & ROLE_SOFTIRQ && frame_is_called(frame), 0))

@@ -151,7 +151,10 @@ static void go_to(struct following *f, uint64_t ns, size_t *birth, size_t *exec)
 /* What the call does to the process's descriptors. */
 static void follow(struct following *f, const struct syscall_record *c, int32_t tgid)
 {
-	enum { O_CLOEXEC = 02000000, F_DUPFD = 0, F_SETFD = 2, F_DUPFD_CLOEXEC = 1030, FD_CLOEXEC = 1 };
+	enum {
+		O_CLOEXEC = 02000000, F_DUPFD = 0, F_SETFD = 2, F_DUPFD_CLOEXEC = 1030, FD_CLOEXEC = 1,
+		CLOSE_RANGE_CLOEXEC = 4, /* include/uapi/linux/close_range.h */
+	};
 	const char *name = c->abi->call_name(c->nr);
 	struct table *t = table_of(f, tgid);
 	const uint64_t *a = c->args;
@@ -167,9 +170,12 @@ static void follow(struct following *f, const struct syscall_record *c, int32_t 
 		set_file(t, c->result, path_argument(f, c, 0, NULL), !strcmp(name, "open") && a[1] & O_CLOEXEC);
 	} else if (!strcmp(name, "close")) {
 		set_file(t, (int32_t)a[0], NULL, false);
-	} else if (!strcmp(name, "close_range") && !a[2]) {
+	} else if (!strcmp(name, "close_range")) {
 		for (uint64_t fd = (uint32_t)a[0]; fd <= (uint32_t)a[1] && fd < t->count; fd++)
-			set_file(t, (int64_t)fd, NULL, false);
+			if (a[2] & CLOSE_RANGE_CLOEXEC)
+				t->files[fd].closes = true;
+			else
+				set_file(t, (int64_t)fd, NULL, false);
 	} else if (!strcmp(name, "dup") || !strcmp(name, "dup2") || !strcmp(name, "dup3")) {
 		set_file(t, c->result, path_at(t, a[0]), !strcmp(name, "dup3") && a[2] & O_CLOEXEC);
 	} else if (!strncmp(name, "fcntl", 5) && (a[1] == F_DUPFD || a[1] == F_DUPFD_CLOEXEC)) {

@@ -130,11 +130,16 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 {
 	struct interrupts_run *run = state;
 
-	(void)s;
 	if (run->left)
 		finish(run);
 	if (frame->kind != FRAME_INTERRUPT || !is_counted(frame))
 		return;
+	if (s->end == FRAME_LOST || s->end == FRAME_DIED) { /* it never returned */
+		run->open[frame->data].next_free = run->free;
+		run->free = frame->data;
+		run->left = 0;
+		return;
+	}
 	run->open[frame->data].insns += stack->insns - frame->insns;
 	run->open[frame->data].ns += stack->ns - frame->ns;
 	run->left = frame->data;

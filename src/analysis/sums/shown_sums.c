@@ -163,8 +163,12 @@ static int of_all(const struct session *session, struct functions *ret, struct e
 		},
 		.context = &copy,
 	};
-	int result = parts_replay(session, false, NULL, &member, 1, err);
+	int result;
 
+	/* what phrases do first is seen where they are replayed, which may be in a thread that is not asked for */
+	if (session->of_chosen)
+		member.analysis.visitor.phrase = NULL;
+	result = parts_replay(session, false, NULL, &member, 1, err);
 	for (size_t i = 0; i < PARTS_MAX && member.states[i]; i++) {
 		shown_sums_add(ret, member.states[i]);
 		shown_sums_deinit(member.states[i]);

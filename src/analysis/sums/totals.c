@@ -71,8 +71,14 @@ static void count_frame(struct presence *p, const struct stack *stack, struct fr
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	const struct totals_run *st = state;
+	struct presence *p = presence_of(s, stack);
 
-	count_frame(presence_of(s, stack), stack, frame, stack->depth - 1);
+	/* a thread of what is no Linux begins where one that is over was: its clocks begin anew */
+	if (__builtin_expect(stack->insns < p->insns || stack->ns < p->ns, 0)) {
+		p->insns = stack->insns;
+		p->ns = stack->ns;
+	}
+	count_frame(p, stack, frame, stack->depth - 1);
 	if (st->shown)
 		shown_sums_enter(st->shown, s, stack, frame);
 }

@@ -66,19 +66,44 @@ static struct kept_span kept_span(const struct thinning *t, size_t i)
 	return (struct kept_span){ .start_ns = from_ns > last_ns ? from_ns : last_ns, .stop_ns = s->stop_ns };
 }
 
-/* Those of the trace that it is made of, as far as it takes them. */
+/* What a span has of the trace's own ones, from number *k on, which is the first that may not be over before it. */
+static void put_overlaps(const struct thin_cut *cut, struct kept_span own, const struct kept_span *before, size_t n,
+			 size_t *k, size_t *number, struct buf *lines)
+{
+	while (*k < n && before[*k].stop_ns < own.start_ns)
+		++*k;
+	for (size_t i = *k; i < n && before[i].start_ns <= own.stop_ns; i++) {
+		struct kept_span both = {
+			.start_ns = before[i].start_ns > own.start_ns ? before[i].start_ns : own.start_ns,
+			.stop_ns = before[i].stop_ns < own.stop_ns ? before[i].stop_ns : own.stop_ns,
+		};
+
+		/* what only touches is not in both, unless it is a moment */
+		if (both.start_ns < both.stop_ns || own.start_ns == own.stop_ns ||
+		    before[i].start_ns == before[i].stop_ns)
+			put_span(cut, both, number, lines);
+	}
+}
+
+/* Those of the trace that it is made of, as far as it takes them; its own, where that one was whole. */
 static void put_spans(struct thinning *t, struct buf *lines)
 {
 	const struct thin_options *o = t->options;
 	const struct thin_cut *cut = t->counts.is_cut ? &t->counts.cut : NULL;
 	struct kept_span *before = NULL;
-	size_t n = o->start.condition.kind || o->stop.condition.kind
-			   ? 0
-			   : thinned_spans(&t->session->reader->meta, &before);
+	size_t n = thinned_spans(&t->session->reader->meta, &before), k = 0;
+	bool own = !n || o->start.condition.kind || o->stop.condition.kind;
 
 	t->counts.spans = 0;
-	for (size_t i = 0; i < (n ? n : t->n_spans); i++)
-		put_span(cut, n ? before[i] : kept_span(t, i), &t->counts.spans, lines);
+	for (size_t i = 0; i < (own ? t->n_spans : n); i++)
+		if (own && n)
+			put_overlaps(cut, kept_span(t, i), before, n, &k, &t->counts.spans, lines);
+		else
+			put_span(cut, own ? kept_span(t, i) : before[i], &t->counts.spans, lines);
+	/* nothing of it was recorded: without a span it would be whole */
+	if (own && n && t->n_spans && !t->counts.spans)
+		put_span(NULL, (struct kept_span){ kept_span(t, 0).start_ns, kept_span(t, 0).start_ns },
+			 &t->counts.spans, lines);
 	free(before);
 }
 

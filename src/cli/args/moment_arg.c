@@ -48,6 +48,24 @@ static int find_panic(const struct trace_arg *t, const struct span *boot, uint64
 	return result;
 }
 
+/* The options from the last --start on, which is what the spans began with; NULL: there is none. */
+static const char *last_start(const struct meta *m)
+{
+	const char *by = thinned_by(m), *last = NULL;
+
+	for (const char *at = by; at && (at = strstr(at, "--start ")); at++)
+		last = at;
+	return last;
+}
+
+/* The --before that goes with it: not one of a later choice. NULL: nothing from before it was kept. */
+static const char *kept_before(const char *by)
+{
+	const char *before = by ? strstr(by, "--before ") : NULL, *then = by ? strstr(by, ", then ") : NULL;
+
+	return before && then && then < before ? NULL : before;
+}
+
 /*
  * What a flight recorder waited for: the first time that its condition holds behind what was to be kept before it. How
  * often it had held before is not in the trace.
@@ -56,12 +74,15 @@ static int find_trigger(const struct trace_arg *t, uint64_t *ret, struct error *
 {
 	const struct meta *m = &t->reader->meta;
 	cleanup_free char *start = thinned_start(m);
-	const char *by = thinned_by(m), *before = by ? strstr(by, "--before ") : NULL;
+	const char *by = last_start(m), *before = kept_before(by);
 	uint64_t before_ns = 0, from_ns;
 	struct kept_span *spans;
 	char *nth;
 
-	if (!by || !strstr(by, "--start ") || !thinned_spans(m, &spans))
+	if (by && strstr(by, "--keep last"))
+		return error_set(err, "%s: --keep last has left out what it began with: when its trigger was is not known",
+				 t->reader->path);
+	if (!by || !thinned_spans(m, &spans))
 		return error_set(err, "%s: was not recorded with --start: it has no trigger", t->reader->path);
 	if (before) {
 		cleanup_free char *time =
@@ -81,10 +102,9 @@ static int find_trigger(const struct trace_arg *t, uint64_t *ret, struct error *
 
 bool moment_trigger(const struct trace_arg *t, uint64_t *ret)
 {
-	const char *by = thinned_by(&t->reader->meta);
 	struct error ignored;
 
-	if (!by || !strstr(by, "--before ") || find_trigger(t, ret, &ignored) < 0)
+	if (!kept_before(last_start(&t->reader->meta)) || find_trigger(t, ret, &ignored) < 0)
 		return false;
 	++*ret;
 	return true;

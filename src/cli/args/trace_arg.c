@@ -24,13 +24,15 @@ static void warn(const struct reader *r)
 {
 	const char *stopped = meta_get(&r->meta, "stopped");
 	uint64_t lost = reader_lost(r);
-	struct buf path = { 0 };
+	struct buf path = { 0 }, why = { 0 };
 
 	terminal_escape(&path, r->path);
 	buf_put_u8(&path, 0);
+	terminal_escape(&why, stopped ? stopped : "");
+	buf_put_u8(&why, 0);
 
 	if (stopped)
-		fprintf(stderr, "upto: %s: recording stopped early: %s\n", (char *)path.data, stopped);
+		fprintf(stderr, "upto: %s: recording stopped early: %s\n", (char *)path.data, (char *)why.data);
 	else if (r->cut_why)
 		fprintf(stderr, "upto: %s: %s at byte %" PRIu64 " (chunk %zu); the events before are whole\n",
 			(char *)path.data, r->cut_why, r->cut_at, r->n_chunks);
@@ -40,6 +42,7 @@ static void warn(const struct reader *r)
 	if (lost)
 		fprintf(stderr, "upto: %s: %" PRIu64 " events were lost\n", (char *)path.data, lost);
 	buf_free(&path);
+	buf_free(&why);
 }
 
 static void warn_damages(const struct reader *r)

@@ -138,7 +138,7 @@ static void put_sign(struct printer *p, enum frame_kind kind)
 /* How the call ended, unless by a return or a jump. */
 static void put_end(struct printer *p, enum frame_end end)
 {
-	if (end == FRAME_CUT || end == FRAME_DIED)
+	if (end == FRAME_CUT || end == FRAME_DIED || end == FRAME_LOST)
 		buf_printf(&p->line, " (%s)", frame_end_name(end));
 }
 
@@ -666,6 +666,10 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "--all-threads: is for --function, and not for --one-thread");
 		return EXIT_USAGE;
 	}
+	if (arg(args, "one-thread") && has_functions(args)) {
+		error_set(err, "--one-thread: goes without --function");
+		return EXIT_USAGE;
+	}
 	if (arg(args, "log") && has_functions(args) && !arg(args, "all-threads")) {
 		error_set(err, "--log: is for --all-threads, or without --function");
 		return EXIT_USAGE;
@@ -742,7 +746,7 @@ static const struct term terms[] = {
 	{ "self_ns, self_insns", "with --function: the same without its callees" },
 	{ "unfinished", "with --function: the trace ended before the call did" },
 	{ "left",
-	  "how the call ended: returned, jumped (into another function, for good), cut (control went on below it), died (its thread ended)" },
+	  "how the call ended: returned, jumped (into another function, for good), cut (control went on below it), died (its thread ended), lost (events are missing from there on)" },
 	{ "left_out", "with --function: calls that it made and that have no object of their own, summed by function" },
 	VALUES_TERMS,
 	{ "step", "without --function: enter, leave, call for both at once, log or event" },

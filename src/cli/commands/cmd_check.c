@@ -20,14 +20,19 @@ static size_t n_kept(const struct check *c)
 
 static void print_finding(const char *path, const struct finding *f)
 {
+	struct buf text = { 0 };
+
+	terminal_escape(&text, f->text);
+	buf_put_u8(&text, 0);
 	printf("%s: ", path);
 	if (f->cpu >= 0)
 		printf("%" PRIu64 ".%09" PRIu64 " s, vCPU %d, event %" PRIu64 ": ", f->ns / 1000000000,
 		       f->ns % 1000000000, f->cpu, f->event);
-	fputs(f->text, stdout);
+	fputs((char *)text.data, stdout);
 	if (f->cpu >= 0 && f->count > 1)
 		printf(" (the first of %" PRIu64 ")", f->count);
 	putchar('\n');
+	buf_free(&text);
 }
 
 /* Where something is not known, rules about it cannot be held against anything. */

@@ -357,7 +357,7 @@ static const struct term terms[] = {
 	{ "previous, next", "of a task-switch: who ran and who runs then, with pid and comm" },
 	{ "abi", "of a syscall: the interface that it was made by" },
 	{ "args",
-	  "what else the event tells, as strings: of an interrupt vector and error code, of a syscall number and "
+	  "what else the event tells, as strings: of an interrupt vector, error code and the code segment that it cut into, of a syscall number and "
 	  "arguments, of a syscall-return the result, of a task-switch both task_structs, of an address-space its page table" },
 	{ 0 },
 };

@@ -400,7 +400,7 @@ const struct command cmd_host = {
 		"'upto host boot-args' prints the words for a kernel's command line with which it records its boot; 'upto host read' makes a trace of what is in the "
 		"buffers then. With --bootconfig it is a file for the initramfs, for kernels with CONFIG_BOOT_CONFIG: there, --start and --stop are probes of the "
 		"kernel's own, which turn the tracer on and off.\n"
-		"Times are the clock's. Instructions, user functions, interrupts and system calls as such are not there: commands that need them say so.\n",
+		"Times are the clock's. Instructions, user functions and interrupts as such are not there, and system calls only without --min-duration: commands that need them say so.\n",
 	.examples = "  upto host record -o make.upto -F 'vfs_*,ext4_*' -- make\n      file systems' part in it\n"
 		    "  upto host record --below do_sys_openat2 -- ls\n      how a file is opened\n"
 		    "  upto host boot-args --min-duration 500us --buffer 32768\n  upto host read -o boot.upto\n      what took long in the boot, of a kernel that nobody patched\n",

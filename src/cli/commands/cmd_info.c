@@ -6,6 +6,7 @@
 #include "analysis/check/digest.h"
 #include "analysis/check/summary.h"
 #include "analysis/thin/thin.h"
+#include "base/alloc.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
 #include "cli/print/ending_note.h"
@@ -286,6 +287,13 @@ static void print_ending(const struct trace_arg *t, const struct facts *facts)
 	buf_free(&text);
 }
 
+static void print_stopped(const char *why)
+{
+	cleanup_free char *text = xasprintf("stopped early: %s", why);
+
+	line("state", text);
+}
+
 static void print_text(const struct trace_arg *t, const struct summary *s, const struct facts *facts,
 		       const char *release, bool exact)
 {
@@ -344,7 +352,7 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 		printf("%-16s cut: %s at byte %" PRIu64 "; the events before are whole\n", "state", r->cut_why,
 		       r->cut_at);
 	else if (meta_get(&r->meta, "stopped"))
-		printf("%-16s stopped early: %s\n", "state", meta_get(&r->meta, "stopped"));
+		print_stopped(meta_get(&r->meta, "stopped"));
 	else
 		printf("%-16s %s\n", "state", reader_complete(r) ? "whole" :
 		       r->ended ? "whole, with losses" : "cut: no end; still recording, or the recorder was killed");

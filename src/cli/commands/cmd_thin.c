@@ -67,7 +67,7 @@ const struct command cmd_thin = {
 		"  upto thin --start entry:kernel_init_freeable --stop exit:kernel_init_freeable -o small.upto trace.upto\n"
 		"      what the kernel did to get its drivers up\n"
 		"  upto thin --min-duration 500us -o long.upto trace.upto\n      only calls that took long, as KFI's mintime\n"
-		"  upto thin --start log:Oops --before 2s --limit 1000000 -o oops.upto trace.upto\n      the two seconds before something was logged\n",
+		"  upto thin --start log:Oops --before 2s --limit 1000000 -o oops.upto trace.upto\n      the two seconds before something was logged, and what followed\n",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 1,

@@ -250,7 +250,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 		choice.chosen = chosen = choose(&shown, asked->filter);
 	recorded.count = thinned_spans(&t->reader->meta, &recorded.list);
 	choice.recorded = &recorded;
-	if (asked->rows || !arg(args, "min"))
+	if (!arg(args, "min"))
 		choice.min_ns = default_min(args, h, &choice);
 	timeline_table_init(&table, &shown, &t->threads, &choice);
 	if (!choice.any_kind) {
@@ -338,7 +338,7 @@ const struct command cmd_timeline = {
 	.description =
 		"Prints what was done as a tree: phases of the boot, levels of initcalls, initcalls, probes of drivers, modules, mounts, execs and "
 		"processes, each with its time, how long its thread ran, and how long it waited. Above it stand the phases, which add up to the whole, and "
-		"what held most of the time (upto-why(1)). What is shorter than 1 % of the time that is shown is folded. --kind prints a table of one kind instead. "
+		"what held most of the time (upto-why(1)). What is shorter than 1 % of the time that is shown is folded. --kind prints a table of these kinds instead. "
 		"Records of trace events and probes are of kind event; if there are more than 20, they are folded, too. "
 		"Options as --functions and --comm choose of these: in the tree they stand in what they are a part of, and nothing is folded.\n" HISTORY_NOTE,
 	.examples =

@@ -135,7 +135,8 @@ static int run(const struct args *args, struct error *err)
 	if (top_by_arg(args, &by, err) < 0)
 		return EXIT_USAGE;
 	if (by != BY_FUNCTION && (arg(args, "total") || arg(args, "min") || arg(args, "kernel") || arg(args, "user") ||
-				  arg(args, "module") || arg(args, "function") || args->n_operands > 1)) {
+				  arg(args, "module") || arg(args, "function") || arg(args, "functions") ||
+				  args->n_operands > 1)) {
 		error_set(err, "--by %s: not with --total, --min, --kernel, --user, --module or functions",
 			  arg(args, "by"));
 		return EXIT_USAGE;

@@ -262,7 +262,7 @@ static int find_caller(struct trace_arg *t, const char *what, uint64_t ns, struc
 /* What other commands take for --from and --to, and is no milestone: exec:NAME, kernel:FUNCTION, FUNCTION#2, end … */
 static bool is_condition(const char *what)
 {
-	if (!strncmp(what, "log:", 4) || (!strncmp(what, "entry:", 6) && !strchr(what, '#')))
+	if ((!strncmp(what, "log:", 4) || !strncmp(what, "entry:", 6)) && !strchr(what, '#'))
 		return false;
 	return !strcmp(what, "end") || !strcmp(what, "trigger") || strpbrk(what, ":#");
 }
@@ -323,6 +323,10 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 
 	if (arg(args, "until") && arg(args, "to"))
 		return error_set(err, "--until and --to: are the same, one of them"), EXIT_USAGE;
+	if (up_to && arg(args, "stop"))
+		return error_set(err, "--%s and --stop: both are what it goes up to, one of them", up_to), EXIT_USAGE;
+	if (arg(args, "from") && arg(args, "start"))
+		return error_set(err, "--from and --start: both are what it begins with, one of them"), EXIT_USAGE;
 	if (boot_arg(args, t->reader, &boot, err) < 0)
 		return EXIT_USAGE;
 	a.to_end = boot.to_ns == UINT64_MAX;

@@ -298,7 +298,7 @@ const struct command cmd_run = {
 		"  upto run -- virt-cat -a disk.img /etc/hostname\n      libguestfs' appliance\n"
 		"  upto run -d traces -- ./tools/testing/kunit/kunit.py run --arch x86_64\n      a test run of the kernel's\n"
 		"  upto run -- vng --disable-kvm --force-9p -r bzImage -- true\n      virtme-ng\n"
-		"  upto run --start 'log:BUG:' --before 2s -- make check\n      the last two seconds before a guest complains, of each\n",
+		"  upto run --start 'log:BUG:' --before 2s -- make check\n      the last two seconds before a guest complains, and what follows, of each\n",
 	.options = options,
 	.rest = true,
 	.prepare = run_script_prepare,
