@@ -893,21 +893,26 @@ def test_callers_behind_a_jump():
     assert all(folded[f"f{i}"] == "startup_64" for i in range(59)), folded
 
 
+KUNIT_RUNS = KERNEL + 0x1000
+KUNIT_SYMBOLS = ((KERNEL, 0x100, "startup_64"), (KUNIT_RUNS, 0x200, "kunit_try_run_case"))
+
+
+def kunit_case(at, took):
+    """A case of KUnit's that runs from instruction `at` for `took` instructions of 10 ns each."""
+    return [(f"event 0 call {at} 0", STACK, KERNEL + 0x20, KUNIT_RUNS), f"event 0 clock {at} {at * 10} 0 0 0", (f"event 0 return {at + took} 0", STACK, 0, KERNEL + 0x20),
+            f"event 0 clock {at + took} {(at + took) * 10} 0 0 0"]
+
+
+def kunit_line(at, number, text):
+    """A line of the kernel's log, said at instruction `at`."""
+    return f"log 0 {at * 10} {at} 0 {number} 6 {text}"
+
+
 def test_skipped_cases():
     """A case of KUnit's that was skipped without a call is told as a moment; the calls of others stay theirs."""
-    runs = KERNEL + 0x1000
-    symbols = ((KERNEL, 0x100, "startup_64"), (runs, 0x200, "kunit_try_run_case"))
-
-    def call(at, took):
-        return [(f"event 0 call {at} 0", STACK, KERNEL + 0x20, runs), f"event 0 clock {at} {at * 10} 0 0 0", (f"event 0 return {at + took} 0", STACK, 0, KERNEL + 0x20),
-                f"event 0 clock {at + took} {(at + took) * 10} 0 0 0"]
-
-    def log(at, number, text):
-        return f"log 0 {at * 10} {at} 0 {number} 6 {text}"
-
-    lines = [log(50, 0, "~~~~# Subtest: suite"), *call(100, 50), log(160, 1, "~~~~ok 1 runs"), log(170, 2, "~~~~ok 2 slow # SKIP filtered"),
-             *call(200, 30), log(240, 3, "~~~~not ok 3 fails"), log(250, 4, "~~~~ok 4 last # SKIP")]
-    trace = make("skipped", boot(*lines, "event 0 clock 300 3000 0 0 0", symbols=symbols))
+    lines = [kunit_line(50, 0, "~~~~# Subtest: suite"), *kunit_case(100, 50), kunit_line(160, 1, "~~~~ok 1 runs"), kunit_line(170, 2, "~~~~ok 2 slow # SKIP filtered"),
+             *kunit_case(200, 30), kunit_line(240, 3, "~~~~not ok 3 fails"), kunit_line(250, 4, "~~~~ok 4 last # SKIP")]
+    trace = make("skipped", boot(*lines, "event 0 clock 300 3000 0 0 0", symbols=KUNIT_SYMBOLS))
     rows = upto_json("timeline", "--json", "--kind", "test", trace, upto=UPTO_ASAN)["timeline"]
     assert [(r["name"], r["outcome"]) for r in rows] == [("suite.runs", "ok"), ("suite.slow", "skipped"), ("suite.fails", "not ok"), ("suite.last", "skipped")], rows
     assert [r["end_ns"] - r["start_ns"] for r in rows] == [500, 0, 300, 0], rows
@@ -1012,21 +1017,11 @@ def test_said_by_a_trace():
 
 def test_cases_of_boots():
     """A case that was under way when the machine was reset is not the next boot's of that name, and was not told of."""
-    runs = KERNEL + 0x1000
-    symbols = ((KERNEL, 0x100, "startup_64"), (runs, 0x200, "kunit_try_run_case"))
-
-    def call(at, took):
-        return [(f"event 0 call {at} 0", STACK, KERNEL + 0x20, runs), f"event 0 clock {at} {at * 10} 0 0 0", (f"event 0 return {at + took} 0", STACK, 0, KERNEL + 0x20),
-                f"event 0 clock {at + took} {(at + took) * 10} 0 0 0"]
-
-    def log(at, number, text):
-        return f"log 0 {at * 10} {at} 0 {number} 6 {text}"
-
     again = ["event 0 clock 300 3000 0 0 0", "event 0 arrive 301 0 0 0 0xfffffff0", "event 0 jump-indirect 340 0 0 0xfffffff0 0xf0000",
              ("event 0 jump-indirect 350 0 0 0xf0100", KERNEL), "event 0 clock 351 3510 0 0 0"]
-    lines = [log(50, 0, "~~~~# Subtest: suite"), *call(100, 50), log(160, 1, "~~~~ok 1 first"), *call(200, 30), *again, log(500, 1, "~~~~# Subtest: suite"), *call(550, 30),
-             log(600, 2, "~~~~ok 1 first")]
-    trace = make("cases-of-boots", boot(*lines, "event 0 clock 700 7000 0 0 0", symbols=symbols) + ["meta boot.1.start_ns 3000", "meta boot.1.kernel_ns 3500", "meta boot.1.kernel_insns 350", "meta boot.1.symbols 0"])
+    lines = [kunit_line(50, 0, "~~~~# Subtest: suite"), *kunit_case(100, 50), kunit_line(160, 1, "~~~~ok 1 first"), *kunit_case(200, 30), *again, kunit_line(500, 1, "~~~~# Subtest: suite"), *kunit_case(550, 30),
+             kunit_line(600, 2, "~~~~ok 1 first")]
+    trace = make("cases-of-boots", boot(*lines, "event 0 clock 700 7000 0 0 0", symbols=KUNIT_SYMBOLS) + ["meta boot.1.start_ns 3000", "meta boot.1.kernel_ns 3500", "meta boot.1.kernel_insns 350", "meta boot.1.symbols 0"])
     rows = upto_json("timeline", "--json", "--kind", "test", trace, upto=UPTO_ASAN)["timeline"]
     named = [(r["name"], r["start_ns"], r["end_ns"], r["outcome"]) for r in rows if r["outcome"]]
     assert named == [("suite.first", 1000, 1500, "ok"), ("suite.first", 5500, 5800, "ok")], rows
