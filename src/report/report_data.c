@@ -210,11 +210,11 @@ static struct run *join_runs(const struct report *r, const struct span *part, si
 		for (uint32_t i = h->first_on_cpu[cpu]; i < h->first_on_cpu[cpu + 1]; i++) {
 			const struct slice *s = &h->slices[h->by_cpu[i]];
 			struct run *last = n > first ? &runs[n - 1] : NULL;
+			bool of_idle = s->thread < h->n_threads && idle[s->thread];
+			bool idles = of_idle && (!boots || s->halted_ns);
 
-			bool is_idle = s->thread < h->n_threads && idle[s->thread] && (!boots || s->halted_ns);
-
-			boots &= is_idle || (s->thread < h->n_threads && idle[s->thread]);
-			if (s->handler != HISTORY_NONE || !is_in(part, s->start_ns, s->end_ns) || is_idle)
+			boots &= of_idle;
+			if (s->handler != HISTORY_NONE || !is_in(part, s->start_ns, s->end_ns) || idles)
 				continue;
 			if (last && last->thread == s->thread && s->start_ns <= last->end_ns + gap)
 				last->end_ns = s->end_ns;
