@@ -176,6 +176,41 @@ def source_lines(program, function, offset):
     return [(f, re.sub(r" \(discriminator \d+\)", "", os.path.relpath(at))) for f, at in zip(out[::2], out[1::2]) if f]
 
 
+def lines_of_all_code(tool, version):
+    """Of story by that compiler: {address: what upto says}, and what binutils say, of each instruction within a function that they tell a line of."""
+    path = os.path.join(WORK, f"story-{tool}-{version}")
+    run(tool, f"-gdwarf-{version}", "-O2", "-w", "-o", path, os.path.join(GUESTS, "story.c"))
+    symbols = [(int(s[0], 16), int(s[1], 16), s[3]) for s in map(str.split, run("nm", "-S", path).stdout.decode().splitlines()) if len(s) == 4 and s[2] in "tT"]
+    code = re.findall(r"^ +(\w+):\t", run("objdump", "-d", "--no-show-raw-insn", "-j", ".text", path).stdout.decode(), re.M)
+    code = [a for a in code if any(begin <= int(a, 16) < begin + size for begin, size, _ in symbols)]
+    asked = "\n".join(code).encode()
+    [main] = [f"{begin:x}" for begin, _, name in symbols if name == "main"]
+    got = run(os.path.join(CHECK, "tests/source_lines"), path, "main", main, stdin=None, input=asked).stdout.decode().split(".\n")
+    told = re.split(r"^0x\w+\n", run("addr2line", "-a", "-i", "-f", "-e", path, stdin=None, input=asked).stdout.decode(), flags=re.M)[1:]
+    assert len(got) - 1 == len(told) == len(code)
+    ours, theirs = {}, {}
+    for address, own, other in zip(code, got, told):
+        lines = re.sub(r" \(discriminator \d+\)", "", other).splitlines()
+        if not any("?" in line or line.endswith(":0") for line in lines):
+            ours[address] = own.splitlines()
+            theirs[address] = [f"{f} {os.path.relpath(at, TOP)}" for f, at in zip(lines[::2], lines[1::2])]
+    assert len(ours) > 500, len(ours)
+    return ours, theirs
+
+
+@pytest.mark.parametrize("tool", ["gcc", "clang"])
+def test_compilers(tool):
+    """The same of all code, whichever compiler and DWARF: clang has no table of addresses (.debug_aranges), and begins to count files at 0."""
+    if not shutil.which(tool):
+        pytest.skip("no " + tool)
+    ours, theirs = lines_of_all_code(tool, 4)
+    assert ours == theirs, [(a, ours[a], theirs[a]) for a in ours if ours[a] != theirs[a]][:5]
+    # the same code; binutils 2.40 do not see all that is inlined where its ranges are DWARF 5's
+    newer, _ = lines_of_all_code(tool, 5)
+    assert newer == {a: ours[a] for a in newer} and newer.keys() == ours.keys()
+    return f"{len(ours)} instructions"
+
+
 def without_inlined(tree):
     """The tree's nodes that are calls, as deep as they are without the others: an interrupt may have come beside those."""
     out, path = [], []

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -13,11 +14,12 @@ from test_sources import multiboot, other_args
 SOURCES = [os.path.join(TOP, "tests/programs", name) for name in ("defined.c", "defined_too.c")]
 
 
-def compiled(name, *options):
+def compiled(name, *options, tool="gcc"):
     path = os.path.join(WORK, "defined-" + name)
     with Once(path):
         if is_older(path, *SOURCES):
-            run("gcc", "-g", "-O2", "-static", "-nostdlib", "-o", path, *SOURCES, *options)
+            # as a kernel's are: named from the folder of the compilation on
+            run(tool, "-g", "-O2", "-static", "-nostdlib", "-o", path, *map(os.path.basename, SOURCES), *options, cwd=os.path.dirname(SOURCES[0]))
     return path
 
 
@@ -105,6 +107,19 @@ def test_places():
     assert definition(bare, "weigh@arg2/u") == {"weigh": [place_of(bare, "weigh"), "arg2=%si:u64"]}
     for text in "weigh deep", "helper@defined.c", "weigh:4":
         refused(bare, text, "has no debug information")
+
+
+@pytest.mark.parametrize("dwarf", [4, 5])
+def test_clang(dwarf):
+    """By function and source, and lines, of what clang compiled: in DWARF 5 a unit's own source is its file 0."""
+    if not shutil.which("clang"):
+        pytest.skip("no clang")
+    p = compiled(f"clang-{dwarf}", f"-gdwarf-{dwarf}", "-Dstart_kernel=begin", "-Wl,-e,begin", tool="clang")
+    assert definition(p, "weigh@defined.c deep") == {"weigh": [place_of(p, "weigh"), "deep=%si:s64"]}
+    refused(p, "weigh@defined_too.c", "has no function weigh in defined_too.c")
+    listed = json.loads(probe(p, "--json", "-L", "weigh").stdout)
+    assert listed["file"].endswith("defined.c") and listed["lines"][0]["code"], listed
+    assert re.search(r"\tlong( int)?\tdeep$", probe(p, "-V", "weigh").stdout, re.M)
 
 
 def test_addresses():

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "symbols/dwarf_unit.h"
 
 bool dwarf_is_source(const char *path, const char *asked)
 {
@@ -56,7 +57,7 @@ static bool is_asked(const struct functions *s, Dwarf_Die *die)
 	if (!name || dwarf_hasattr(die, DW_AT_declaration) || dwarf_hasattr(die, DW_AT_abstract_origin) ||
 	    (s->pattern ? fnmatch(s->name, name, 0) : strcmp(s->name, name)))
 		return false;
-	return !s->source || dwarf_is_source(dwarf_decl_file(die), s->source);
+	return !s->source || dwarf_is_source(dwarf_declared_in(die), s->source);
 }
 
 static void search_unit(struct functions *s, Dwarf_Die *unit)
@@ -75,7 +76,7 @@ static void search(const struct dwarf_file *f, struct functions *s)
 {
 	uint64_t addr;
 	Dwarf_Addr bias;
-	Dwarf_Die *unit;
+	Dwarf_Die unit;
 	Dwarf_CU *cu = NULL;
 	Dwarf_Half version;
 	uint8_t type;
@@ -84,8 +85,8 @@ static void search(const struct dwarf_file *f, struct functions *s)
 	s->pattern = strpbrk(s->name, "*?[");
 	/* a function with a name of its own is in one unit, and in that one alone it is inlined */
 	if (!s->pattern && dwarf_file_symbols(f, s->name) == 1 && dwarf_file_symbol(f, s->name, &addr) &&
-	    (unit = dwfl_module_addrdie(f->module, addr, &bias))) {
-		search_unit(s, unit);
+	    dwarf_unit_at(f->units, addr, &unit, &bias)) {
+		search_unit(s, &unit);
 		return;
 	}
 	while (!s->done && dwarf_get_units(f->dwarf, cu, &cu, &version, &type, &die, &skeleton) == 0)
@@ -175,7 +176,7 @@ static bool find_owner(const struct dwarf_file *f, Dwarf_Die *unit, const struct
 
 	for (int i = 0; i < n; i++) {
 		int tag = dwarf_tag(&scopes[i]), first = 0;
-		const char *file = dwarf_decl_file(&scopes[i]);
+		const char *file = dwarf_declared_in(&scopes[i]);
 		Dwarf_Attribute attr;
 
 		if ((tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) || !file || strcmp(file, r->file) ||
@@ -348,7 +349,7 @@ static void add_fitting(struct finding *s, const char *file, int first, int last
 static bool take_function(void *context, Dwarf_Die *function, Dwarf_Die *unit)
 {
 	struct finding *s = context;
-	const char *file = dwarf_decl_file(function);
+	const char *file = dwarf_declared_in(function);
 	struct instances all;
 	int first = 0, last;
 
@@ -371,7 +372,7 @@ static bool take_function(void *context, Dwarf_Die *function, Dwarf_Die *unit)
 void dwarf_function_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die *unit, int *ret_first,
 			  int *ret_last)
 {
-	const char *file = dwarf_decl_file(function);
+	const char *file = dwarf_declared_in(function);
 	struct instances all;
 	Dwarf_Lines *lines;
 	size_t n;
@@ -498,7 +499,7 @@ static void find_symbols(struct finding *s)
 /* A place in a program's file, which no name tells. */
 static int add_address(struct finding *s, struct error *err)
 {
-	Dwarf_Die none = { 0 }, *unit;
+	Dwarf_Die none = { 0 }, unit = none;
 	uint64_t address;
 	Dwarf_Addr bias;
 
@@ -507,8 +508,8 @@ static int add_address(struct finding *s, struct error *err)
 				 s->d->text);
 	if (!dwarf_file_loaded(s->f, s->d->address, &address))
 		return error_set(err, "%s: %s has no code there", s->d->text, s->f->path);
-	unit = dwfl_module_addrdie(s->f->module, address, &bias);
-	add(s->places, address, &none, unit ? unit : &none);
+	dwarf_unit_at(s->f->units, address, &unit, &bias);
+	add(s->places, address, &none, &unit);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "dwarf_type.h"
 #include "libc_prototypes.h"
+#include "symbols/dwarf_unit.h"
 
 enum {
 	WORD = 8,
@@ -138,8 +139,9 @@ static bool is_assembly(Dwarf_Die *unit)
 static bool function_at(const struct dwarf_file *f, uint64_t addr, Dwarf_Die *ret)
 {
 	Dwarf_Addr bias;
-	Dwarf_Die *unit = f->dwarf ? dwfl_module_addrdie(f->module, addr, &bias) : NULL, *scopes = NULL;
-	int n = unit && !is_assembly(unit) ? dwarf_scopes(f, unit, addr - bias, &scopes) : 0;
+	Dwarf_Die unit, *scopes = NULL;
+	bool known = dwarf_unit_at(f->units, addr, &unit, &bias) && !is_assembly(&unit);
+	int n = known ? dwarf_scopes(f, &unit, addr - bias, &scopes) : 0;
 	bool found = false;
 
 	for (int i = 0; i < n; i++)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "dwarf_unit.h"
 
 static const Dwfl_Callbacks callbacks = {
 	.find_elf = dwfl_build_id_find_elf,
@@ -53,6 +54,7 @@ static int load(struct dwarf_file *f, struct error *err)
 	if (!f->module || dwfl_report_end(f->dwfl, NULL, NULL) != 0)
 		return error_set(err, "%s: %s", f->path, dwfl_errmsg(-1));
 	f->dwarf = dwfl_module_getdwarf(f->module, &f->bias);
+	f->units = dwarf_units_new(f->module);
 	find_kind(f);
 	return f->kind == DWARF_PROGRAM ? 0 : dwarf_file_require(f, err);
 }
@@ -88,6 +90,7 @@ void dwarf_file_close(struct dwarf_file *f)
 {
 	if (!f)
 		return;
+	dwarf_units_free(f->units);
 	if (f->dwfl)
 		dwfl_end(f->dwfl);
 	free(f->module_name);

@@ -22,6 +22,7 @@ struct dwarf_file {
 	Dwfl_Module *module;
 	Dwarf *dwarf;
 	Dwarf_Addr bias; /* an address of the file's less one in the debug information */
+	struct dwarf_units *units;
 };
 
 /* The caller calls dwarf_file_close(). */

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "dwarf_file.h"
+#include "dwarf_unit.h"
 #include "guest/function_name.h"
 #include "source_name.h"
 
@@ -160,19 +161,20 @@ static size_t find_functions_at(Dwarf_Die *unit, Dwarf_Die *scopes, int n, struc
 size_t source_at(const struct source *s, uint64_t addr, struct source_line ret[SOURCE_LINES_MAX])
 {
 	Dwarf_Addr bias;
-	Dwarf_Die *unit = dwfl_module_addrdie(s->file->module, addr, &bias), *scopes = NULL;
-	Dwfl_Line *line = dwfl_module_getsrc(s->file->module, addr);
+	Dwarf_Die unit, *scopes = NULL;
+	Dwarf_Line *line;
 	size_t count = 0;
 	int n;
 
-	if (!unit)
+	if (!dwarf_unit_at(s->file->units, addr, &unit, &bias))
 		return 0;
 	memset(ret, 0, SOURCE_LINES_MAX * sizeof *ret);
-	if (line)
-		ret[0].file = below(unit, dwfl_lineinfo(line, NULL, &ret[0].line, NULL, NULL, NULL));
-	n = dwarf_scopes(s->file, unit, addr - bias, &scopes);
+	line = dwarf_getsrc_die(&unit, addr - bias);
+	if (line && dwarf_lineno(line, &ret[0].line) == 0)
+		ret[0].file = below(&unit, dwarf_linesrc(line, NULL, NULL));
+	n = dwarf_scopes(s->file, &unit, addr - bias, &scopes);
 	if (n > 0)
-		count = find_functions_at(unit, scopes, n, ret);
+		count = find_functions_at(&unit, scopes, n, ret);
 	free(scopes);
 	return count ? count : line != NULL;
 }

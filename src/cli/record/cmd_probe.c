@@ -15,6 +15,7 @@
 #include "probes/dwarf_values.h"
 #include "probes/probe_resolve.h"
 #include "probes/static_probes.h"
+#include "symbols/dwarf_unit.h"
 
 /* A part of a file's source, and which of its lines have code. */
 struct listing {
@@ -53,7 +54,7 @@ static int list_function(const struct dwarf_file *f, const struct probe_definiti
 	if (!dwarf_find_function(f, d->function, d->source, &function, &ret->unit))
 		return error_set(err, "%s: %s has no function %s", d->text, f->path, d->function);
 	ret->name = dwarf_diename(&function);
-	ret->file = dwarf_decl_file(&function);
+	ret->file = dwarf_declared_in(&function);
 	dwarf_function_lines(f, &function, &ret->unit, &ret->origin, &last);
 	if (!ret->file || !ret->origin)
 		return error_set(err, "%s: %s does not say in which file it is", d->text, f->path);
