@@ -17,8 +17,10 @@ static bool read_memory(void *context, uint64_t addr, void *data, size_t n)
 	(void)context;
 	if (addr / MEMORY_PAGE % HOLES == HOLES - 1 || (addr + n) / MEMORY_PAGE % HOLES == HOLES - 1)
 		return false;
-	for (size_t i = 0; i < n; i++)
-		((uint8_t *)data)[i] = memory[(addr + i) % memory_size];
+	for (size_t done = 0, at = addr % memory_size, part; done < n; done += part, at = 0) {
+		part = n - done < memory_size - at ? n - done : memory_size - at;
+		memcpy((uint8_t *)data + done, memory + at, part);
+	}
 	return true;
 }
 

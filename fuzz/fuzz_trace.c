@@ -465,19 +465,13 @@ static void ask_argument(const struct texts *texts, const struct syscall_record 
 	buf_free(&out);
 }
 
-static void analyse(const struct reader *r)
+static void list_syscalls(const struct reader *r)
 {
-	struct span part = { .from_ns = 10, .to_ns = 1000, .cpu = 0 };
 	struct syscalls calls;
 	struct threads threads;
 	struct texts texts;
-	struct summary summary;
-	struct check check;
-	struct names names;
 	struct error err;
-	uint64_t digest;
 
-	summary_analyse(r, &summary, &err);
 	threads_init(&threads, r);
 	if (syscalls_analyse(r, &threads, &SPAN_ALL, &calls, &err) == 0) {
 		struct syscall_sum *sums;
@@ -492,22 +486,77 @@ static void analyse(const struct reader *r)
 		syscalls_deinit(&calls);
 	}
 	threads_deinit(&threads);
+}
+
+static void summarize(const struct reader *r, const struct names *names)
+{
+	struct summary summary;
+	struct error err;
+	uint64_t digest;
+
+	(void)names;
+	summary_analyse(r, &summary, &err);
+	list_syscalls(r);
 	if (reader_vcpus(r) < 8)
 		digest_analyse(r, &digest, &err);
-	if (names_init(&names, r, &err) < 0)
-		return;
+}
+
+static void ask_names(const struct reader *r, const struct names *names)
+{
 	ask_contents(r);
-	ask_addresses(r, &names);
-	analyse_functions(r, &names, &SPAN_ALL);
-	analyse_functions(r, &names, &part);
+	ask_addresses(r, names);
+}
+
+static const struct span part = { .from_ns = 10, .to_ns = 1000, .cpu = 0 };
+
+static void sum_functions(const struct reader *r, const struct names *names)
+{
+	analyse_functions(r, names, &SPAN_ALL);
+	analyse_functions(r, names, &part);
+}
+
+static void sum_processes(const struct reader *r, const struct names *names)
+{
+	(void)names;
 	analyse_processes(r, &SPAN_ALL);
 	analyse_processes(r, &part);
-	analyse_tree(r, &names);
-	analyse_history(r, &names);
-	analyse_choice(r, &names);
-	check_analyse(r, &names, true, &check, &err);
+}
+
+static void check_all(const struct reader *r, const struct names *names)
+{
+	struct check check;
+	struct error err;
+
+	check_analyse(r, names, true, &check, &err);
 	check_deinit(&check);
+}
+
+/* libFuzzer has each input analysed in one way, which its bytes tell. */
+static void analyse(const struct reader *r, unsigned chosen)
+{
+	static void (*const ways[])(const struct reader *r, const struct names *names) = {
+		summarize, ask_names, sum_functions, sum_processes,
+		analyse_tree, analyse_history, analyse_choice, check_all,
+	};
+	enum { WAYS = sizeof ways / sizeof *ways };
+	struct names names;
+	struct error err;
+
+	if (names_init(&names, r, &err) < 0)
+		return;
+	for (unsigned i = 0; i < WAYS; i++)
+		if (&fuzz_replays || i == chosen % WAYS)
+			ways[i](r, &names);
 	names_deinit(&names);
+}
+
+static unsigned sum_of(const uint8_t *data, size_t size)
+{
+	unsigned sum = 0;
+
+	for (size_t i = 0; i < size; i++)
+		sum += data[i];
+	return sum;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -533,7 +582,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (reader_open(path, &r, &err) == 0) {
 		if (r->n_damages)
 			damage_take_out(r);
-		analyse(r);
+		analyse(r, sum_of(data, size));
 		reader_free(r);
 	}
 	close(fd);

@@ -193,7 +193,7 @@ static struct orphan **list_orphans(const struct walker *walkers, unsigned n_wal
 static void settle_orphans(const struct walker *walkers, unsigned n_walkers, const struct reader *r,
 			   const struct names *names, const struct chunk_end *ends, struct functions *sum)
 {
-	struct chunks_so_far *so_far = xcalloc(CPUS_MAX, sizeof *so_far);
+	struct chunks_so_far *so_far = xcalloc(reader_vcpus(r), sizeof *so_far);
 	size_t n, next = 0;
 	struct orphan **orphans = list_orphans(walkers, n_walkers, &n);
 
