@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cpu.h"
-#include "recorder/code/loaded.h"
+#include "recorder/code/mapped_files.h"
 #include "recorder/code/module_image.h"
 #include "recorder/code/objects.h"
 #include "recorder/kernel/learning.h"
@@ -98,6 +98,6 @@ void boot_begin(uint64_t ns, enum boot_cause cause)
 	drain_boot(cause != BOOT_RESET);
 	tasks_forget();
 	module_image_forget();
-	loaded_forget_all();
+	mapped_files_forget_all();
 	syscalls_forget_all();
 }

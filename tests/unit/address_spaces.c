@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "recorder/code/contents.h"
-#include "recorder/code/loaded.h"
+#include "recorder/code/mapped_files.h"
 #include "recorder/kernel/tasks.h"
 #include "recorder/qemu/guest_time.h"
 #include "recorder/spans/waiting.h"
@@ -79,9 +79,8 @@ static void try_change(const char *what, enum task_change change, uint64_t mm)
 	is_there = false;
 	told = 0;
 	other_mm = mm;
-	loaded_forget_all();
-	contents_mapped(&v, &mapped);
-	loaded_mapped(&mapped);
+	mapped_files_forget_all();
+	mapped_files_add(&v, &mapped);
 	tasks_tell(&v, 0, change, OTHER);
 	is_there = true;
 	contents_switch(&v, OTHER);
@@ -99,7 +98,7 @@ int main(void)
 	try_change("new process", TASK_NEW, OTHER_MM);
 	try_change("new thread", TASK_NEW, RUNS_MM);
 	try_change("new program", TASK_EXEC, OTHER_MM);
-	loaded_forget_all();
+	mapped_files_forget_all();
 	tasks_forget();
 	return 0;
 }

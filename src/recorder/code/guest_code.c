@@ -4,12 +4,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "contents.h"
 #include "guest/tail_jumps.h"
-#include "loaded.h"
+#include "mapped_files.h"
 #include "module_image.h"
 #include "recorder/kernel/kernel_types.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/kernel_argument.h"
 #include "recorder/kernel/learning.h"
 #include "recorder/kernel/structures.h"
 #include "recorder/spans/waiting.h"
@@ -246,8 +245,7 @@ static void tell_mapping(struct vcpu *v, unsigned cpu, uint64_t vma)
 	record.name = file ? structure_path(v, file, path) : special_name(v, vma, path, SPECIAL_NAME);
 	waiting_object(v, record.name);
 	put_change(&record, v, cpu);
-	loaded_mapped(&record);
-	contents_mapped(v, &record);
+	mapped_files_add(v, &record);
 }
 
 void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma)

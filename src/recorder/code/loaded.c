@@ -6,7 +6,6 @@
 
 #include "arch/address.h"
 #include "base/alloc.h"
-#include "contents.h"
 #include "recorder/limits.h"
 #include "symbols/elf_loaded.h"
 #include "symbols/symtab_codec.h"
@@ -88,7 +87,6 @@ void loaded_content(uint64_t mm, uint64_t start, uint32_t number)
 
 void loaded_forget(uint64_t mm)
 {
-	contents_forget(mm);
 	pthread_mutex_lock(&loaded.lock);
 	drop_all(mm, 0, 0);
 	pthread_mutex_unlock(&loaded.lock);
@@ -96,7 +94,6 @@ void loaded_forget(uint64_t mm)
 
 void loaded_forget_all(void)
 {
-	contents_forget_all();
 	pthread_mutex_lock(&loaded.lock);
 	while (loaded.count)
 		drop(loaded.count - 1);
@@ -140,7 +137,6 @@ static void read_one(struct vcpu *v, const struct mapping *m)
 
 void loaded_exit(struct vcpu *v, uint64_t mm)
 {
-	contents_exit(v, mm);
 	pthread_mutex_lock(&loaded.lock);
 	for (size_t i = 0; mm && i < loaded.count; i++)
 		if (loaded.list[i].mm == mm)

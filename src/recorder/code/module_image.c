@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/guest_address.h"
 #include "recorder/kernel/structures.h"
 
 enum {

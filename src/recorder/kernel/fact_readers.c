@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel_width.h"
+#include "kernel_argument.h"
 #include "learning.h"
 #include "recorder/qemu/guest_time.h"
 #include "structures.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kasan_objects.h"
 
-#include "kernel_width.h"
+#include "kernel_argument.h"
 #include "recorder/qemu/guest_time.h"
 #include "structures.h"
 

@@ -9,9 +9,10 @@
 #include "guest/function_name.h"
 #include "guest/kernel_marks.h"
 #include "guest/tail_jumps.h"
-#include "kernel_width.h"
+#include "guest_address.h"
 #include "recorder/guard.h"
 #include "recorder/watch/watch.h"
+#include "recorder/x86/cpu_mode.h"
 
 /* Where the kernel's image may be mapped: Documentation/arch/x86/x86_64/mm.rst. */
 #define IMAGE_LOW 0xffffffff80000000u
@@ -499,7 +500,7 @@ bool kernel_may_be_at(struct registers *regs, uint64_t addr)
 {
 	if (addr >= IMAGE_LOW && addr < IMAGE_HIGH)
 		return true;
-	return addr < NARROW_END && registers_paged_32(regs);
+	return addr < NARROW_END && cpu_is_paged_32(regs);
 }
 
 /*

@@ -121,7 +121,7 @@ uint64_t kernel_symbol(const struct kernel *k, const char *name);
 
 /*
  * Find the kernel, which may have code at that address. True when it has been found; then see guest_narrow
- * (kernel_width.h).
+ * (guest_address.h).
  */
 bool kernel_find(struct kernel *k, struct registers *regs, uint64_t addr);
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "kernel_types.h"
-#include "kernel_width.h"
+#include "guest_address.h"
 #include "learning.h"
 #include "narrow_learning.h"
 #include "recorder/boot.h"

@@ -2,7 +2,7 @@
 #include "narrow_learning.h"
 
 #include "guest/narrow_tasks.h"
-#include "kernel_width.h"
+#include "guest_address.h"
 #include "learning.h"
 #include "recorder/boot.h"
 #include "tasks.h"

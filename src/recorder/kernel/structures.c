@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernel_width.h"
+#include "guest_address.h"
 
 enum {
 	NAME_LEN = 255,       /* NAME_MAX, include/uapi/linux/limits.h */

@@ -2,7 +2,7 @@
 #include "tasks.h"
 
 #include "base/alloc.h"
-#include "recorder/code/loaded.h"
+#include "recorder/code/mapped_files.h"
 #include "recorder/qemu/guest_time.h"
 #include "recorder/spans/waiting.h"
 #include "recorder/watch/watch.h"
@@ -113,9 +113,9 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 	last = note_space(task, mm, change == TASK_EXIT, fresh);
 	/* a thread that ends leaves to the others what they have in memory */
 	if (change == TASK_EXIT && last)
-		loaded_exit(v, mm);
+		mapped_files_exit(v, mm);
 	else if (fresh)
-		loaded_forget(mm);
+		mapped_files_forget(mm);
 	task_record_put(&out, &record);
 	drain_put(CHUNK_TASKS, &out);
 	buf_free(&out);

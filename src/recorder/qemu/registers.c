@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/guest_address.h"
 
 bool registers_init(struct registers *r)
 {

@@ -9,7 +9,7 @@
 #include "recorder/code/guest_code.h"
 #include "recorder/cpu.h"
 #include "recorder/kernel/fact_readers.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/kernel_argument.h"
 #include "recorder/kernel/structures.h"
 #include "recorder/kernel/tasks.h"
 #include "recorder/says.h"

@@ -7,7 +7,7 @@
 #include "arch/address.h"
 #include "base/alloc.h"
 #include "recorder/cpu.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/guest_address.h"
 
 enum {
 	CALLS_MAX = 4096,       /* a program that calls itself ever deeper: the deepest half is enough */

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "guest/function_name.h"
 #include "recorder/kernel/kernel_types.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/kernel_argument.h"
 #include "recorder/kernel/structures.h"
 #include "recorder/says.h"
 #include "recorder/watch/watch_put.h"

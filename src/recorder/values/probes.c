@@ -15,7 +15,7 @@
 #include "probes/probe_record.h"
 #include "recorder/cpu.h"
 #include "recorder/kernel/kernel_types.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/guest_address.h"
 #include "recorder/kernel/structures.h"
 #include "recorder/says.h"
 #include "recorder/watch/watch_put.h"

@@ -8,7 +8,7 @@
 #include "arch/x86_interpreter.h"
 #include "base/alloc.h"
 #include "event_read.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/kernel_argument.h"
 #include "recorder/kernel/structures.h"
 #include "recorder/says.h"
 #include "recorder/watch/watch_put.h"

@@ -7,7 +7,7 @@
 #include "recorder/code/objects.h"
 #include "recorder/cpu.h"
 #include "recorder/kernel/kernel_seen.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/guest_address.h"
 #include "recorder/limits.h"
 #include "recorder/values/arguments.h"
 #include "recorder/values/probes.h"

@@ -4,7 +4,7 @@
 #include "recorder/code/contents.h"
 #include "recorder/code/guest_code.h"
 #include "recorder/kernel/hooks.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/kernel_argument.h"
 #include "recorder/kernel/learning.h"
 #include "recorder/kernel/narrow_learning.h"
 #include "recorder/kernel/syscalls.h"

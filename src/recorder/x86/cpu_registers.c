@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cpu_registers.h"
 
-#include "recorder/qemu/registers.h"
-
 const char *const reg_names[REGS] = {
 	"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
@@ -19,12 +17,4 @@ const enum reg narrow_arguments[] = { GUEST_RAX, GUEST_RDX, GUEST_RCX };
 uint64_t reg_shown_in_32bit(enum reg reg, uint64_t value)
 {
 	return reg < GUEST_R8 || reg == GUEST_RIP ? (uint32_t)value : 0;
-}
-
-bool registers_paged_32(struct registers *r)
-{
-	enum { PAGING = 1u << 31, LONG_MODE_ACTIVE = 1 << 10 }; /* CR0.PG, EFER.LMA: AMD APM vol. 2, 3.1 */
-
-	return r->handles[GUEST_CR0] && r->handles[GUEST_EFER] && registers_read(r, GUEST_CR0) & PAGING &&
-	       !(registers_read(r, GUEST_EFER) & LONG_MODE_ACTIVE);
 }

@@ -3,7 +3,6 @@
 #ifndef UPTO_RECORDER_CPU_REGISTERS_H
 #define UPTO_RECORDER_CPU_REGISTERS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum reg {
@@ -30,10 +29,5 @@ extern const char *const reg_names[REGS];
 
 /* What QEMU shows of a register while the vCPU runs code of 32 bits. */
 uint64_t reg_shown_in_32bit(enum reg reg, uint64_t value);
-
-struct registers;
-
-/* Does the vCPU use page tables, and no 64-bit mode? So does the code of a kernel of 32 bits, but no firmware's. */
-bool registers_paged_32(struct registers *r);
 
 #endif

@@ -2,7 +2,7 @@
 #include "entry_call.h"
 
 #include "arch/x86_insn.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/kernel_argument.h"
 #include "recorder/watch/watch_put.h"
 
 enum { CALL_MAX = 7 }; /* bytes of a near call without prefixes that matter */

@@ -4,7 +4,7 @@
  * block, and is taken back; so is what a device access leaves.
  */
 #include "arch/arch.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/guest_address.h"
 #include "recorder/kernel/syscalls.h"
 #include "recorder/qemu/guest_time.h"
 #include "recorder/watch/watch_put.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What x86's instructions change of a vCPU's state: page tables, interrupt descriptors, entries for system calls. */
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/guest_address.h"
 #include "recorder/watch/watch_put.h"
 #include "watch_x86.h"
 

@@ -3,7 +3,7 @@
 #include "arch/arch.h"
 #include "arch/x86_syscalls.h"
 #include "recorder/code/contents.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/guest_address.h"
 #include "recorder/kernel/syscalls.h"
 #include "recorder/qemu/guest_time.h"
 #include "recorder/values/trace_events.h"

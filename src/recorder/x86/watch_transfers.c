@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls, returns and jumps, and where control arrives. */
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/guest_address.h"
 #include "recorder/watch/watch_put.h"
 #include "watch_x86.h"
 

@@ -2,7 +2,7 @@
 /* x86-64 as struct cpu_ops (cpu.h) has it. */
 #include "arch/x86_operation.h"
 #include "efi.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/guest_address.h"
 #include "x86_watch.h"
 
 /* CPU_ENTRY_AREA_RO_IDT_VADDR, arch/x86/include/asm/pgtable_areas.h: where Linux has it for all CPUs, since 4.15. */

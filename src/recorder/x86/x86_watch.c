@@ -4,7 +4,7 @@
 
 #include "arch/x86_insn.h"
 #include "arch/x86_thunks.h"
-#include "recorder/kernel/kernel_width.h"
+#include "recorder/kernel/guest_address.h"
 #include "recorder/watch/translate.h"
 #include "watch_x86.h"
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How wide the words of the kernel that runs are. Addresses of one of 32 bits are extended wherever they come from
- * (arch/narrow.h): what the CPU pushes, loads or jumps to goes through guest_address(). Its functions have their
- * arguments in other registers.
+ * (arch/narrow.h): what the CPU pushes, loads or jumps to goes through guest_address().
  */
-#ifndef UPTO_RECORDER_KERNEL_WIDTH_H
-#define UPTO_RECORDER_KERNEL_WIDTH_H
+#ifndef UPTO_RECORDER_GUEST_ADDRESS_H
+#define UPTO_RECORDER_GUEST_ADDRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "arch/narrow.h"
-#include "recorder/qemu/registers.h"
 
 /* The addresses of a kernel of 32 bits. Set when it is found, while only one vCPU runs. */
 extern struct narrow guest_narrow;
@@ -34,18 +35,6 @@ static inline uint64_t guest_linear(uint64_t addr)
 static inline unsigned guest_word(void)
 {
 	return guest_is_narrow() ? 4 : 8;
-}
-
-/*
- * Word number `i` of the arguments of a function of the kernel, from 0 on, at its first instruction: a pointer is an
- * address.
- */
-uint64_t kernel_argument(struct registers *regs, unsigned i);
-
-/* A register that has an address. */
-static inline uint64_t guest_pointer(struct registers *regs, enum reg reg)
-{
-	return guest_address(guest_linear(registers_read(regs, reg)));
 }
 
 #endif

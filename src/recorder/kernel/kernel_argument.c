@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "kernel_width.h"
-
-struct narrow guest_narrow;
+#include "kernel_argument.h"
 
 uint64_t kernel_argument(struct registers *regs, unsigned i)
 {
