@@ -2,6 +2,7 @@
 #include "model.h"
 
 #include "base/alloc.h"
+#include "written_pieces.h"
 
 void model_init(struct model *m)
 {
@@ -25,16 +26,6 @@ void model_deinit(struct model *m)
 	free(m->targets);
 	phrases_free(m->phrases);
 	free(m->written);
-}
-
-void clear_written(void *table, size_t piece_size, bool *written, size_t n)
-{
-	bool *end = written + n;
-
-	for (bool *p = written; (p = memchr(p, true, (size_t)(end - p))); p++) {
-		memset((char *)table + (size_t)(p - written) * piece_size, 0, piece_size);
-		*p = false;
-	}
 }
 
 #define clear(table)                                                               \

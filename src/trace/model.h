@@ -40,13 +40,7 @@ enum {
 };
 #endif
 
-/*
- * Sites by number with their kind above it: what an event does to the place is
- * then known without waiting for the site itself to come out of memory.
- */
-enum { TAGGED_BITS = 24 };
 static_assert(MODEL_CONTEXTS <= 1 << 16, "a trail is made of uint16_t");
-static_assert(SITES_MAX <= 1 << TAGGED_BITS, "a site's number fits below its kind");
 
 /* A site that came next, and what it came with. */
 struct way {
@@ -65,10 +59,7 @@ static_assert(sizeof(struct context) == 32, "two contexts share a cache line");
 /* Steps from this on are not remembered. */
 enum { STEP_MAX = UINT16_MAX };
 
-/*
- * Which pieces of the tables were written since they were cleared: a short unit writes to few, and to clear all would
- * take longer than to read it.
- */
+/* Of which it is known whether they were written (written_pieces.h). */
 enum { MODEL_PIECE = 32 }; /* entries */
 static_assert(MODEL_CONTEXTS % MODEL_PIECE == 0 && MODEL_MEMORY % MODEL_PIECE == 0 && MODEL_SHIFTS % MODEL_PIECE == 0 &&
 	      MODEL_TARGETS % MODEL_PIECE == 0, "tables are whole pieces");
@@ -77,14 +68,6 @@ struct model_written {
 	bool contexts[MODEL_CONTEXTS / MODEL_PIECE], memory[MODEL_MEMORY / MODEL_PIECE],
 		shifts[MODEL_SHIFTS / MODEL_PIECE], targets[MODEL_TARGETS / MODEL_PIECE];
 };
-
-/* Clear the pieces that were written, and forget that they were. */
-void clear_written(void *table, size_t piece_size, bool *written, size_t n);
-
-static inline uint32_t tagged_site(uint32_t number, enum event_kind kind)
-{
-	return (uint32_t)kind << TAGGED_BITS | number;
-}
 
 struct memory {
 	uint64_t slot, addr;

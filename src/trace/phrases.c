@@ -2,7 +2,8 @@
 #include "phrases.h"
 
 #include "base/alloc.h"
-#include "model.h"
+#include "sites.h"
+#include "written_pieces.h"
 
 /* The bits above the site's number: the kind, and the bases that the differences are added to. */
 enum {

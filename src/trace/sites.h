@@ -6,6 +6,7 @@
 #ifndef UPTO_TRACE_SITES_H
 #define UPTO_TRACE_SITES_H
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -41,5 +42,17 @@ int sites_decode(struct cursor *in, struct sites *s, struct error *err);
 
 /* Those below number `to` are not known: they have no kind. More than a table can have is left to be refused. */
 void sites_leave_out(struct sites *s, uint64_t to);
+
+/*
+ * Sites by number with their kind above it: what an event does to the place is
+ * then known without waiting for the site itself to come out of memory.
+ */
+enum { TAGGED_BITS = 24 };
+static_assert(SITES_MAX <= 1 << TAGGED_BITS, "a site's number fits below its kind");
+
+static inline uint32_t tagged_site(uint32_t number, enum event_kind kind)
+{
+	return (uint32_t)kind << TAGGED_BITS | number;
+}
 
 #endif
