@@ -7,6 +7,7 @@ import random
 import re
 import resource
 import struct
+import zlib
 
 import pytest
 
@@ -15,7 +16,7 @@ from guest import CHECK, UPTO, UPTO_ASAN, run, upto_json
 from made import KERNEL, make
 from test_readers import nested
 from test_format import rewritten, svarint, varint, zstd
-from test_robust import CHUNK_HEADER, EVENTS, ask, chunks_of, write
+from test_robust import CHUNK_HEADER, EVENTS, SYMBOLS, ask, chunks_of, write
 
 STACK = 0xffffc90000003ff8
 
@@ -1250,3 +1251,61 @@ def test_panics():
         assert f"# who panicked: {comm} ({pid}), here; whole: upto stack --running --at 0.{ns:09}s " in said, said
         command = re.search(r"whole: (upto .*)", said)[1].split()
         assert run(UPTO_ASAN, *command[1:]).stdout.decode().startswith(f"{pid} {comm} on CPU 0\n"), said
+
+
+def test_first_of_what_was_folded():
+    """What repeats may become known where it is not shown: the first use outside is the first one nevertheless."""
+    functions = {name: KERNEL + 0x1000 * (i + 1) for i, name in enumerate("fXghi")}
+    lines, insns = [], 0
+
+    def at(kind, slot, source, target):
+        nonlocal insns
+        insns += 3
+        lines.append((f"event 0 {kind}", insns, insns * 10, slot, source, target))
+
+    def call(path, repeated=0):
+        """Of path[0] to path[1] and so on; the last two so many times."""
+        slot, caller, callee = STACK - 16 * (5 - len(path)), functions[path[0]] + 0x20 + 0x10 * ord(path[1]), functions[path[1]]
+        at("call", slot, caller, callee)
+        for _ in range(repeated if len(path) == 4 else min(len(path) - 2, 1)):
+            call(path[1:], repeated)
+        at("return", slot, 0, caller)
+
+    at("clock", 0, 0, 0), at("jump-indirect", 0, KERNEL + 0x10, functions["f"]), at("clock", 0, 0, 0)
+    for path in ["fXghi"] * 2 + ["fghi"] * 3:
+        call(path, 12) if path != "fghi" else (at("call", STACK, functions["f"] + 8, functions["g"]), [call("ghi") for _ in range(12)], at("return", STACK, 0, functions["f"] + 8))
+        at("clock", 0, 0, 0)
+    trace = make("first-folded", ["meta vcpus 1", "meta kernel_ns 2", "meta kernel_insns 1", "end lost 0", "end late_arrivals 0",
+                                  *(("symbol", a, 0xf00, name) for name, a in functions.items()), *lines])
+    first = {f["function"]: (f["insns"], f["caller"]) for f in upto_json("first", "--json", "--fold", "X", trace, upto=UPTO_ASAN)["first"]}
+    outside = [line[1] for line in lines if line[0].endswith(" call") and line[4] == functions["f"] + 8][0]
+    assert first["g"] == (outside, "f") and first["h"] == (outside + 3, "g") and first["i"] == (outside + 6, "h"), (first, outside)
+
+
+def test_part_of_damaged_tables():
+    """Where a kernel's table of symbols cannot be read, or cannot be found, a part of the trace has no names of it either: not those of the next boot's kernel."""
+    events = ["event 0 clock 300 300 0 0 0", "event 0 task-switch 1000 1000 0 0 0 0 0", "event 0 jump-indirect 1001 0 0 0x100000 0xfff0", "event 0 clock 1010 1010 0 0 0",
+              ("event 0 jump-indirect 1011 0 0 0xfff5", KERNEL), ("event 0 call 1030 0", STACK, KERNEL + 0x50, KERNEL + 0x2000), "event 0 clock 1300 1300 0 0 0"]
+    metas = ["meta kernel_banner A", "meta boot.1.start_ns 1000", "meta boot.1.symbols 1", "meta boot.1.kernel_ns 1010", "meta boot.1.kernel_insns 1010", "meta boot.1.kernel_banner B"]
+    parts = []
+    for names in ("alpha", "beta"), ("gamma", "delta"):
+        symbols = ((KERNEL, 0x100, "startup_64"), (KERNEL + 0x1000, 0x200, names[0]), (KERNEL + 0x2000, 0x1000, names[1]))
+        path = make("tables", boot(("event 0 call 30 0", STACK, KERNEL + 0x50, KERNEL + 0x1000), *events, symbols=symbols) + metas)
+        parts.append(chunks_of(path))
+    (data, chunks), (other, [table]) = parts[0], (parts[1][0], [c for c in parts[1][1] if c["type"] == SYMBOLS])
+    at = next(i for i, c in enumerate(chunks) if c["type"] == SYMBOLS)
+    pieces = [bytearray(data[c["offset"]:c["end"]]) for c in chunks]
+    pieces.insert(at + 1, bytearray(other[table["offset"]:table["end"]]))
+    for number, piece in enumerate(pieces):
+        fields = list(CHUNK_HEADER.unpack_from(piece))
+        fields[5] = number
+        header = CHUNK_HEADER.pack(*fields)[:-4]
+        piece[:CHUNK_HEADER.size] = header + struct.pack("<I", zlib.crc32(header))
+    for name, byte, known in ("payload", len(pieces[at]) - 1, {"delta"}), ("header", 20, set()):
+        damaged = [bytearray(p) for p in pieces]
+        damaged[at][byte] ^= 0xff
+        path = write(path.replace("tables", "tables-" + name), data[:chunks[0]["offset"]] + b"".join(damaged))
+        run(UPTO_ASAN, "thin", "--force", "--start", "0ns", "-o", path + ".part", path)
+        for trace in path, path + ".part":
+            found = {f for f in own(trace) if not f.startswith("[")} - {"startup_64"}
+            assert found == known, (trace, found)

@@ -35,4 +35,17 @@ static inline int sink_end(const struct sink *sink, struct buf *text, int result
 	return result;
 }
 
+static inline int sink_put_into_buf(void *context, const void *data, size_t n, struct error *err)
+{
+	(void)err;
+	buf_put(context, data, n);
+	return 0;
+}
+
+/* Into memory: behind what is there. */
+static inline struct sink sink_into(struct buf *buf)
+{
+	return (struct sink){ sink_put_into_buf, buf };
+}
+
 #endif

@@ -7,11 +7,20 @@
 #include "base/map.h"
 #include "base/search.h"
 
+/* What was mapped at the same place, again and again, as programs do that write code: one search, however often. */
+struct range {
+	uint64_t start, size;
+	uint32_t *mappings;    /* which of the space's, in their order */
+	size_t count, cap;
+};
+
 struct space {
 	uint32_t parent;       /* version that it began with; 0: none */
 	uint32_t *mappings;    /* numbers of records, in the order of time */
 	uint32_t *versions;    /* version since each of them */
 	size_t count, cap, versions_cap;
+	struct range *ranges;
+	size_t n_ranges, ranges_cap;
 	uint32_t first;        /* version before any of them */
 };
 
@@ -30,6 +39,7 @@ struct build {
 	struct map by_mm;      /* mm_struct → space */
 	struct map by_task;    /* task → its space */
 	struct map by_tgid;    /* process → its mm_struct */
+	struct map ranges;     /* hash of a space and a place → its range there + 1 */
 };
 
 static uint32_t new_version(struct spaces *s, uint32_t space, size_t count)
@@ -54,6 +64,22 @@ static uint32_t last_version(const struct space *space)
 	return space->count ? space->versions[space->count - 1] : space->first;
 }
 
+static void add_to_range(struct build *b, uint64_t number, const struct code_record *r)
+{
+	struct space *space = &b->s->list[number];
+	uint64_t *known = map_put(&b->ranges, hash64(hash64(hash64(number) ^ r->start) ^ r->size), 0);
+	struct range *range = *known ? &space->ranges[*known - 1] : NULL;
+
+	if (!range || range->start != r->start || range->size != r->size) {
+		space->ranges = array_grow(space->ranges, space->n_ranges, &space->ranges_cap, sizeof *space->ranges);
+		range = &space->ranges[space->n_ranges++];
+		*range = (struct range){ .start = r->start, .size = r->size };
+		*known = space->n_ranges;
+	}
+	range->mappings = array_grow(range->mappings, range->count, &range->cap, sizeof *range->mappings);
+	range->mappings[range->count++] = (uint32_t)space->count;
+}
+
 static void take_mapping(struct build *b, uint32_t record)
 {
 	struct spaces *s = b->s;
@@ -63,6 +89,7 @@ static void take_mapping(struct build *b, uint32_t record)
 	if (!*number)
 		*number = new_space(s, 0);
 	space = &s->list[*number];
+	add_to_range(b, *number, &s->code[record]);
 	space->mappings = array_grow(space->mappings, space->count, &space->cap, sizeof *space->mappings);
 	space->versions = array_grow(space->versions, space->count, &space->versions_cap, sizeof *space->versions);
 	space->mappings[space->count] = record;
@@ -131,6 +158,7 @@ static void forget(struct build *b)
 	map_free(&b->by_mm);
 	map_free(&b->by_task);
 	map_free(&b->by_tgid);
+	map_free(&b->ranges);
 }
 
 void spaces_init(struct spaces *s, const struct reader *r)
@@ -165,6 +193,9 @@ void spaces_init(struct spaces *s, const struct reader *r)
 void spaces_deinit(struct spaces *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
+		for (size_t k = 0; k < s->list[i].n_ranges; k++)
+			free(s->list[i].ranges[k].mappings);
+		free(s->list[i].ranges);
 		free(s->list[i].mappings);
 		free(s->list[i].versions);
 	}
@@ -204,19 +235,34 @@ void spaces_view(const struct spaces *s, uint64_t task, uint64_t ns, struct spac
 	ret->version = low ? space->versions[low - 1] : space->first;
 }
 
+/* The last of the space's first `count` mappings that has the address: its number + 1, or 0. */
+static size_t last_mapping(const struct space *space, size_t count, uint64_t addr)
+{
+	size_t last = 0;
+
+	for (size_t i = 0; i < space->n_ranges; i++) {
+		const struct range *r = &space->ranges[i];
+		size_t n;
+
+		if (addr - r->start >= r->size)
+			continue;
+		n = first_not(k, 0, r->count, r->mappings[k] < count);
+		if (n && r->mappings[n - 1] >= last)
+			last = r->mappings[n - 1] + 1;
+	}
+	return last;
+}
+
 const struct code_record *spaces_mapping(const struct spaces *s, uint32_t version, uint64_t addr)
 {
 	/* what a space began with is older than itself: this ends */
 	while (version) {
 		const struct space_version *v = &s->versions[version];
 		const struct space *space = &s->list[v->space];
+		size_t last = last_mapping(space, v->count, addr);
 
-		for (size_t i = v->count; i-- > 0;) {
-			const struct code_record *r = &s->code[space->mappings[i]];
-
-			if (addr - r->start < r->size)
-				return r;
-		}
+		if (last)
+			return &s->code[space->mappings[last - 1]];
 		version = space->parent;
 	}
 	return NULL;

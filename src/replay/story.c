@@ -310,6 +310,7 @@ int story_tell(const struct session *session, const struct story_part *part, con
 	struct stacks stacks;
 	int result;
 
+	st.next[BESIDE_FACTS] = facts ? facts_at(facts, st.from_ns) : 0;
 	for (size_t i = 0; i < n; i++) {
 		st.kinds |= listeners[i].kinds;
 		visitor.spend = listeners[i].spend ? spend : visitor.spend;

@@ -66,13 +66,6 @@ void page_answers_progress(void *answers, size_t chunks)
 	a->chunks_all = chunks;
 }
 
-static int into_buf(void *context, const void *data, size_t n, struct error *err)
-{
-	(void)err;
-	buf_put(context, data, n);
-	return 0;
-}
-
 static void settle(struct page_answers *a, int state)
 {
 	pthread_mutex_lock(&a->lock);
@@ -84,7 +77,7 @@ static void settle(struct page_answers *a, int state)
 
 int page_answers_give(struct page_answers *a, const struct report *report, struct error *err)
 {
-	const struct sink to = { into_buf, &a->data };
+	const struct sink to = sink_into(&a->data);
 	struct report numbered = *report;
 	struct gzip gzip;
 	struct json json;
@@ -199,7 +192,7 @@ enum { BAD_REQUEST = 400, OTHER_READING = 409, CANNOT = 500 };
 
 static void answer_part(struct page_answers *a, const struct web_request *r, part_put *put, struct web_answer *ret)
 {
-	const struct sink to = { into_buf, &ret->body };
+	const struct sink to = sink_into(&ret->body);
 	struct part_asked part = { 0 };
 	struct session session;
 	uint64_t version;

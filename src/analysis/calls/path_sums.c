@@ -173,26 +173,20 @@ static void choose_paths(struct making *m, struct path_sums *p)
 			};
 }
 
-static int into_buf(void *context, const void *data, size_t n, struct error *err)
-{
-	(void)err;
-	buf_put(context, data, n);
-	return 0;
-}
-
 /* Goes through all records of paths that are kept, in the order of segments. */
 static int each_record(struct making *m, size_t segments,
 		       void (*take)(struct seen *s, size_t segment, const struct amounts *a, void *context),
 		       void *context, struct error *err)
 {
 	struct buf records = { 0 };
+	const struct sink into = sink_into(&records);
 	int r = 0;
 
 	for (size_t k = 0; k < segments && r == 0; k++) {
 		struct cursor in;
 
 		records.len = 0;
-		r = spool_copy(&m->segments, k, &(struct sink){ into_buf, &records }, KEPT, err);
+		r = spool_copy(&m->segments, k, &into, KEPT, err);
 		in = cursor_over(records.data, r == 0 ? records.len : 0);
 		while (cursor_left(&in)) {
 			struct seen *s = &m->paths[cursor_varint(&in)];

@@ -86,6 +86,30 @@ void shown_sums_spend(struct shown_sums *sums, const struct stacks *s, const str
 	stat->self_ns += spent->ns;
 }
 
+/* Whom the frame of a phrase seems to be called by: what is folded is not shown. */
+static uint32_t caller_in_phrase(const struct stacks *s, const struct stack *stack, const struct stacks_phrase *p,
+				 unsigned i)
+{
+	do
+		i = shape_caller(p->shape, i);
+	while (i < p->shape->count && p->folded >> i & 1);
+	return i < p->shape->count ? p->shape->frames[i].function : stacks_function(s, stack);
+}
+
+/* It may have become known where it was folded, or not asked for: then no use of it was told call by call. */
+static void take_first_in_phrase(struct shown_sums *sums, const struct stacks *s, const struct stack *stack,
+				 const struct stacks_phrase *p, unsigned i, uint64_t ns)
+{
+	const struct shape_frame *f = &p->shape->frames[i];
+
+	function_take_first(&sums->sums.stats[f->function], &sums->sums.firsts[f->function], ns,
+			    &(struct function_first){
+				    .insns = p->insns + f->entered, .caller = caller_in_phrase(s, stack, p, i),
+				    .cpu = (uint16_t)stack->cpu,
+				    .task = stack->thread == THREAD_NONE ? 0 : s->threads->list[stack->thread].task,
+			    });
+}
+
 /* A frame of a phrase that was called in one which is yet to come. */
 struct called {
 	uint64_t insns, ns;
@@ -104,12 +128,12 @@ void shown_sums_phrase(struct shown_sums *sums, const struct stacks *s, const st
 		const struct shape_frame *f = &p->shape->frames[i];
 		struct function_stat *stat = &sums->sums.stats[f->function];
 		struct called all = { .insns = (uint64_t)f->left - f->entered, .entered = f->entered };
-		uint64_t insns = all.insns, ns;
+		uint64_t insns = all.insns, ns, entered_ns;
 
 		if (p->folded >> i & 1)
 			continue;
-		ns = all.ns =
-			timebase_ns(p->timebase, p->insns + f->left) - timebase_ns(p->timebase, p->insns + f->entered);
+		entered_ns = timebase_ns(p->timebase, p->insns + f->entered);
+		ns = all.ns = timebase_ns(p->timebase, p->insns + f->left) - entered_ns;
 		for (; n && called[n - 1].entered >= f->entered; n--) {
 			insns -= called[n - 1].insns;
 			ns -= called[n - 1].ns;
@@ -117,7 +141,11 @@ void shown_sums_phrase(struct shown_sums *sums, const struct stacks *s, const st
 		called[n++] = all;
 		stat->self_insns += insns;
 		stat->self_ns += ns;
-		stat->calls += f->at_start && !f->own;
+		if (!f->at_start || f->own)
+			continue;
+		stat->calls++;
+		if (__builtin_expect(entered_ns < stat->first_ns, 0))
+			take_first_in_phrase(sums, s, stack, p, i, entered_ns);
 	}
 }
 

@@ -63,12 +63,24 @@ static void look_at_lock(const struct thinning *t, struct locks *l, const struct
 	l->numbers[l->count++] = number;
 }
 
+/* Readers take no chunk that is larger than CHUNK_UNPACKED_MAX. */
+static void pass_on(struct builder *b, enum chunk_type type, struct buf *payload)
+{
+	enum { PIECE = 32 << 20 };
+
+	if (payload->len < PIECE)
+		return;
+	builder_put_table(b, type, payload, BUILDER_TABLES_LEVEL);
+	payload->len = 0;
+}
+
 static void put_all_facts(const struct thinning *t, const struct thin_ranges *ranges, const struct facts *facts,
-			  struct buf *out)
+			  struct builder *b, struct buf *out)
 {
 	struct locks locks = { 0 };
 
 	for (size_t i = 0; i < facts->count; i++) {
+		pass_on(b, CHUNK_FACTS, out);
 		if (is_within(ranges, facts->list[i].cpu, facts->list[i].insns))
 			fact_put(out, &facts->list[i]);
 		else if (t->finds)
@@ -91,7 +103,7 @@ int thin_put_facts(const struct thinning *t, struct thin_ranges *ranges, struct 
 	if (ranges->count)
 		qsort(ranges->list, ranges->count, sizeof *ranges->list, by_cpu_and_insns);
 	if (result == 0)
-		put_all_facts(t, ranges, &facts, &payload);
+		put_all_facts(t, ranges, &facts, b, &payload);
 	builder_put_table(b, CHUNK_FACTS, &payload, BUILDER_TABLES_LEVEL);
 	facts_deinit(&facts);
 	buf_free(&payload);
@@ -99,9 +111,11 @@ int thin_put_facts(const struct thinning *t, struct thin_ranges *ranges, struct 
 		return -1;
 	payload = (struct buf){ 0 };
 	result = texts_read_some(r, NULL, NULL, &texts, err);
-	for (size_t i = 0; result == 0 && i < texts.count; i++)
+	for (size_t i = 0; result == 0 && i < texts.count; i++) {
+		pass_on(b, CHUNK_TEXTS, &payload);
 		if (is_within(ranges, texts.list[i].cpu, texts.list[i].insns))
 			text_put(&payload, &texts.list[i]);
+	}
 	builder_put_table(b, CHUNK_TEXTS, &payload, BUILDER_TABLES_LEVEL);
 	texts_deinit(&texts);
 	buf_free(&payload);

@@ -644,15 +644,20 @@ static void write_end(const struct writing *w)
 static void leave_table_out(struct builder *b, uint16_t type)
 {
 	if (type == CHUNK_SYMBOLS)
-		builder_put_table(b, CHUNK_SYMBOLS, &(struct buf){ 0 }, BUILDER_TABLES_LEVEL);
+		b->sink.put(b->sink.context, &(struct chunk_header){ .type = CHUNK_SYMBOLS }, &(struct buf){ 0 },
+			    BUILDER_TABLES_LEVEL);
 }
 
-/* Tables go over as they are. */
+/*
+ * Tables go over as they are. Those of symbols that the reader did not keep, behind a hole, are left out: in the part,
+ * which has no hole, they would have other numbers.
+ */
 static int copy_tables(const struct thinning *t, struct builder *b, struct error *err)
 {
 	const struct reader *r = t->session->reader;
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	struct buf packed = { 0 }, data = { 0 };
+	size_t n_symbols = 0;
 	int result = 0;
 
 	for (size_t i = 0; i < r->n_chunks && result == 0; i++) {
@@ -660,7 +665,7 @@ static int copy_tables(const struct thinning *t, struct builder *b, struct error
 
 		if (type == CHUNK_META || type == CHUNK_END || type == CHUNK_EVENTS || type == CHUNK_SITES ||
 		    type == CHUNK_TEXTS || type == CHUNK_FACTS || type == CHUNK_SUMS || type == CHUNK_HELD ||
-		    type == CHUNK_STACKS)
+		    type == CHUNK_STACKS || (type == CHUNK_SYMBOLS && n_symbols++ >= r->n_symbols))
 			continue;
 		result = reader_chunk(r, i, zstd, &packed, &data, err);
 		if (result == 0) {
