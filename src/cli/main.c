@@ -157,11 +157,8 @@ static int man(const char *name)
 
 static int run_once(struct args *args, struct error *err)
 {
-	int r;
+	int r = moments_resolve(args, err);
 
-	if (args->command->prepare && args->command->prepare(args, err) < 0)
-		return EXIT_USAGE;
-	r = moments_resolve(args, err);
 	return r == EXIT_OK ? args->command->run(args, err) : r;
 }
 
@@ -198,7 +195,7 @@ static int answer(struct args *args)
 		command_columns(args->command);
 		return EXIT_OK;
 	}
-	if (select_check(args, &err) < 0)
+	if (select_check(args, &err) < 0 || (args->command->prepare && args->command->prepare(args, &err) < 0))
 		r = EXIT_USAGE;
 	else
 		r = run_tolerant(args, &err);

@@ -35,7 +35,7 @@ const struct column latency_columns[] = {
 	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
 	[FUNCTION] = { "function", "FROM", CELL_TEXT, "the function that it began in; of a timer, that was cut into" },
 	[END_FUNCTION] = { "end_function", "TO", CELL_TEXT,
-			   "the function that ended it; [end of trace]: it is not over there" },
+			   "the function that ended it; [end of trace], [end of boot]: it is not over there" },
 	[HELD_BY] = { "held_by", "HELD BY", CELL_TEXT, "name of the thread that ran longest on the vCPU meanwhile" },
 	[HELD_BY_PID] = { "held_by_pid", "BY PID", CELL_NUMBER, "its PID", .hidden = true },
 	[MOST] = { "most", "MOST OF IT IN", CELL_TEXT,
@@ -102,6 +102,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 {
 	const struct rows *rows = data;
 	const struct session *session = rows->session;
+	const struct boots *boots = session->names->boots;
 	const struct latency *l = &rows->latencies->list[row];
 	const struct thread *thread = threads_at(session->threads, l->thread),
 			    *holder = threads_at(session->threads, l->held_by);
@@ -122,7 +123,9 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	case FUNCTION:
 		return function_cell(session, l->n_stack ? l->stack[0] : HISTORY_NONE);
 	case END_FUNCTION:
-		return l->goes_on ? cell_text("[end of trace]") : function_cell(session, l->end);
+		if (!l->goes_on)
+			return function_cell(session, l->end);
+		return cell_text(boots_at(boots, l->start_ns) + 1 < boots->count ? "[end of boot]" : "[end of trace]");
 	case HELD_BY:
 		return comm_cell(session, holder, l->start_ns);
 	case HELD_BY_PID:

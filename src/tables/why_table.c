@@ -75,7 +75,7 @@ void link_put_what(const struct link *l, const struct names *names, const struct
 
 		for (int k = 0; k < HISTORY_HOT && x->hot[k].ns; k++)
 			buf_printf(out, "%s%s", k ? ", " : "", names_function(names, x->hot[k].function));
-	} else if (!runs && l->away != HISTORY_NONE) {
+	} else if (link_waits(l)) {
 		const struct history_stack *s = &h->aways[l->away].stack;
 
 		for (uint32_t i = 0; i < s->count; i++)

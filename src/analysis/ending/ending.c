@@ -45,10 +45,12 @@ static enum trouble_kind trouble_of(const char *text)
 		/* kernel/watchdog.c, before 6.5 watchdog_hld.c */
 		{ "", "etected hard LOCKUP", TROUBLE_HARD_LOCKUP },
 		{ "INFO: task ", " blocked for more than ", TROUBLE_HUNG_TASK },     /* kernel/hung_task.c */
+		{ "INFO: task ", " blocked in I/O wait for more than ", TROUBLE_HUNG_TASK }, /* since 2026 */
 		{ "rcu: INFO: ", " detected stalls", TROUBLE_STALL },                /* kernel/rcu/tree_stall.h */
 		{ "rcu: INFO: ", " self-detected stall", TROUBLE_STALL },
 		{ "rcu: INFO: ", " detected expedited stalls", TROUBLE_STALL },      /* kernel/rcu/tree_exp.h */
 		{ "Out of memory: Killed process", "", TROUBLE_OUT_OF_MEMORY },      /* mm/oom_kill.c */
+		{ "Memory cgroup out of memory: Killed process", "", TROUBLE_OUT_OF_MEMORY },
 		{ "kernel BUG at ", "", TROUBLE_BUG },                               /* lib/bug.c */
 		{ "BUG: ", "", TROUBLE_BUG },
 		{ "WARNING: ", "", TROUBLE_WARNING },                                /* kernel/panic.c, lockdep … */
@@ -132,7 +134,7 @@ void ending_find(const struct reader *r, const struct kernel_log *log, struct en
 {
 	size_t cap = 0, last_boot = r->boots.count - 1;
 
-	*ret = (struct ending){ .quiet_ns = UINT64_MAX };
+	*ret = (struct ending){ .boot = last_boot, .quiet_ns = UINT64_MAX };
 	for (size_t i = 0; i < log->count; i++) {
 		const struct log_line *line = &log->lines[i];
 		/* programs may write anything */
@@ -283,8 +285,8 @@ void ending_put_troubles(const struct ending *e, struct buf *out)
 	size_t counts[TROUBLE_KINDS] = { 0 };
 
 	for (size_t i = 0; i < e->n_troubles; i++)
-		counts[e->troubles[i].kind]++;
-	for (int k = TROUBLE_PANIC + 1; k < TROUBLE_KINDS; k++)
+		counts[e->troubles[i].kind] += e->troubles[i].kind != TROUBLE_PANIC || e->troubles[i].boot != e->boot;
+	for (int k = TROUBLE_PANIC; k < TROUBLE_KINDS; k++)
 		if (counts[k])
 			buf_printf(out, "%s%zu %s", out->len ? ", " : "", counts[k],
 				   counts[k] == 1 ? trouble_name((enum trouble_kind)k) : many[k]);

@@ -47,6 +47,7 @@ struct trouble {
 
 struct ending {
 	enum ending_how how;
+	size_t boot;         /* the last one: number */
 	uint64_t ns;         /* when that was decided; if no line of the log tells it, where the trace ends */
 	uint64_t task;       /* task_struct that did it; 0: not known, or nobody's deed */
 	const char *text;    /* the line of the log that tells; NULL: none does */
@@ -77,7 +78,7 @@ const struct trouble *ending_panic(const struct ending *e, const struct span *wi
 /* "powered off by poweroff (55) at 3.057 s", for people. */
 void ending_put(const struct ending *e, const struct session *s, struct buf *out);
 
-/* "1 oops, 2 warnings"; nothing if there was nothing. */
+/* "1 oops, 2 warnings"; nothing if there was nothing. Panics of the last boot are how it ended. */
 void ending_put_troubles(const struct ending *e, struct buf *out);
 
 #endif

@@ -27,7 +27,7 @@ static bool is_asked(const struct event_choice *choice, const struct threads *th
 void event_list_init(struct event_list *ret, const struct facts *facts, const struct event_formats *formats,
 		     struct event_decoder *d, const struct threads *threads, const struct event_choice *choice)
 {
-	*ret = (struct event_list){ 0 };
+	*ret = (struct event_list){ .intervals = choice->intervals };
 	for (size_t i = 0; i < facts->count; i++) {
 		const struct fact *f = &facts->list[i];
 		struct event_record r;

@@ -19,6 +19,7 @@ struct event_choice {
 struct event_list {
 	const struct fact **list; /* in the order of time */
 	size_t count, cap;
+	const struct intervals *intervals; /* that it was chosen by: those of the choice */
 };
 
 void event_list_init(struct event_list *ret, const struct facts *facts, const struct event_formats *formats,

@@ -285,7 +285,8 @@ void event_pairs_init(struct event_pairs *ret, const struct event_list *l, const
 			continue;
 		text.len = 0;
 		put_keys(by, &r, l->list[i], of, &scratch, &text);
-		buf_printf(&text, "%zu", boots_at(of->boots, l->list[i]->ns));
+		buf_printf(&text, "%zu,%zu,%zu", boots_at(of->boots, l->list[i]->ns),
+			   intervals_find(&of->spans, l->list[i]->ns), intervals_find(l->intervals, l->list[i]->ns));
 		key = number_of_text(&keys, &text);
 		if (key == before) {
 			open.last = array_grow(open.last, key, &open.last_cap, sizeof *open.last);

@@ -55,7 +55,8 @@ struct event_sources {
 	struct event_decoder *decoder;
 	const struct threads *threads;
 	const struct event_stacks *stacks; /* of the records; NULL: no key wants them */
-	const struct boots *boots;         /* for pairs */
+	const struct boots *boots;         /* for pairs … */
+	struct intervals spans;            /* … likewise: what was recorded, where that is not all */
 };
 
 /* `value`: the field that is added up; NULL: records are counted only. An error: no event has it. The keys are taken.
@@ -64,7 +65,10 @@ int event_sums_init(struct event_sums *ret, const struct event_list *l, const st
 		    const struct event_keys *keys, const char *value, struct error *err);
 void event_sums_deinit(struct event_sums *s);
 
-/* What began with a record of one event, and ended, in the same boot, with one of another that has the same values. */
+/*
+ * What began with a record of one event, and ended, in the same boot, the same recorded span and the same interval,
+ * with one of another that has the same values. What was between these is not in the list.
+ */
 struct event_pair {
 	const struct fact *begin, *end; /* end: NULL: there is none; begin: NULL likewise */
 };

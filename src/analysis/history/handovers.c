@@ -24,6 +24,7 @@ void handovers_set(struct making *m, const struct stacks *s, const struct stack 
 {
 	const struct fact *f = facts_find(&m->history->facts, FACT_TIMER, (uint32_t)stack->cpu, s->insns);
 	struct handovers *h = &m->handovers;
+	uint64_t *only;
 
 	if (!f)
 		return;
@@ -34,7 +35,11 @@ void handovers_set(struct making *m, const struct stacks *s, const struct stack 
 	};
 	/* of work, its address is known when it is queued; of a timer, its function when that runs */
 	*map_put(&h->timer_of, f->numbers[0], 0) = h->n_timers;
-	*map_put(&h->timer_of, f->numbers[1], 0) = h->n_timers;
+	/* where several timers have it, nothing tells which of them runs */
+	only = map_put(&h->only_timer, f->numbers[1], f->numbers[0]);
+	if (*only != f->numbers[0])
+		*only = 0;
+	*map_put(&h->timer_of, f->numbers[1], 0) = *only ? h->n_timers : 0;
 }
 
 static const struct timer_set *timer_of(const struct handovers *h, uint64_t key)
@@ -129,5 +134,6 @@ void handovers_deinit(struct handovers *h)
 	free(h->timers);
 	free(h->queued);
 	map_free(&h->timer_of);
+	map_free(&h->only_timer);
 	map_free(&h->queued_of);
 }

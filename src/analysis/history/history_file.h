@@ -8,7 +8,7 @@
 
 #include "history.h"
 
-enum { HISTORY_VERSION = 23 }; /* of the file, and of what stands in it */
+enum { HISTORY_VERSION = 24 }; /* of the file, and of what stands in it */
 
 /*
  * Read the history that is kept beside the trace, or make it and, if `keep`, keep it there if that can be done. Call

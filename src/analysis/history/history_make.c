@@ -20,7 +20,8 @@ static size_t take_functions(const struct stack *stack, size_t depth, uint32_t *
 	for (size_t i = depth; i-- > 0 && n < STACK_MAX;) {
 		const struct frame *f = &stack->frames[i];
 
-		if (kernel_only && frame_is_called(f) && !names_is_kernel(names, f->function))
+		if (kernel_only && f->kind != FRAME_SYSCALL && f->kind != FRAME_INTERRUPT &&
+		    !names_is_kernel(names, f->function))
 			break;
 		functions[n++] = f->function;
 		if (kernel_only && f->kind == FRAME_SYSCALL)

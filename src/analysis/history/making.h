@@ -12,7 +12,8 @@ struct open_thread {
 	uint32_t span, away;      /* the innermost; HISTORY_NONE */
 	uint32_t lost;            /* the absence that it was in where the last gap began; HISTORY_NONE */
 	uint32_t unresolved;      /* the span that ended last, if its result has not been found; HISTORY_NONE */
-	const struct fact *mount; /* what security_move_mount() was told last; NULL: nothing */
+	/* what security_move_mount() was told, up to the do_move_mount() behind it; NULL: nothing */
+	const struct fact *mount;
 	bool ran;                 /* it has, since what is recorded began, or the last gap ended */
 };
 
@@ -54,7 +55,9 @@ enum { ROLE_NONE, ROLE_WAKE, ROLE_TIMER, ROLE_QUEUE, ROLE_HOST, ROLE_SPANS };
 struct handovers {
 	struct timer_set *timers;
 	size_t n_timers, timers_cap;
-	struct map timer_of;       /* address of delayed work, or of a timer's function → the last such timer + 1 */
+	/* address of delayed work, or of a function that one timer alone has → when that was set last, + 1 */
+	struct map timer_of;
+	struct map only_timer;     /* address of a function → of the timer that has it; 0: several have it */
 	struct work_queued *queued;
 	size_t n_queued, queued_cap;
 	struct map queued_of;      /* address of work → the last time that it was queued + 1 */

@@ -25,16 +25,37 @@ static uint32_t add_window(struct making *m, enum span_kind kind, const char *na
 struct boot_times {
 	uint64_t start;
 	uint64_t snapshot; /* the guest goes on from it; else `start` */
-	uint64_t decompressor, kernel, init, main, shutdown, end;
+	uint64_t decompressor, kernel, init, main, shutdown, devices_down, end;
 };
+
+/* When the boot's devices began to be shut down; UINT64_MAX: they did not. */
+static uint64_t devices_down(const struct history *h, const struct boot_times *t)
+{
+	uint64_t ns = UINT64_MAX;
+
+	for (size_t i = 0; i < h->n_spans; i++)
+		if (h->spans[i].kind == SPAN_SHUTDOWN && h->spans[i].start_ns >= t->start &&
+		    h->spans[i].start_ns < t->end && h->spans[i].start_ns < ns)
+			ns = h->spans[i].start_ns;
+	return ns;
+}
+
+/* systemd-shutdown, or the initramfs's /shutdown, to which that goes back */
+static bool is_shutdown(const struct program *p)
+{
+	const char *slash = strrchr(p->exe, '/');
+
+	return strstr(slash ? slash : p->exe, "shutdown");
+}
 
 /*
  * The first process's programs: the one that runs longest is what the machine is for. Those before it are the
- * initramfs's.
+ * initramfs's. Another one behind it shuts the machine down; but where the machine did not go down, what came last is
+ * what it is for.
  */
 static void find_programs(const struct threads *threads, struct boot_times *t)
 {
-	const struct program *main = NULL;
+	const struct program *main = NULL, *last = NULL;
 	const struct thread *init = NULL;
 	uint64_t longest = 0;
 
@@ -52,6 +73,11 @@ static void find_programs(const struct threads *threads, struct boot_times *t)
 			continue;
 		if (t->init == UINT64_MAX)
 			t->init = p->start_ns;
+		if (main && is_shutdown(p)) {
+			t->shutdown = p->start_ns;
+			break;
+		}
+		last = p;
 		if (end - p->start_ns > longest) {
 			longest = end - p->start_ns;
 			main = p;
@@ -59,9 +85,16 @@ static void find_programs(const struct threads *threads, struct boot_times *t)
 	}
 	if (!main)
 		return;
+	for (const struct program *p = main + 1; p <= last; p++) {
+		if (!strcmp(p->exe, main->exe)) /* it began itself anew */
+			continue;
+		if (t->shutdown == UINT64_MAX && t->devices_down != UINT64_MAX) {
+			t->shutdown = p->start_ns;
+			break;
+		}
+		main = p;
+	}
 	t->main = main->start_ns;
-	if (main->end_ns < t->end && main + 1 < threads->programs + init->first_program + init->n_programs)
-		t->shutdown = main->end_ns;
 }
 
 /* Where it is not known which programs ran: behind the kernel's own work they did. */
@@ -69,14 +102,6 @@ static void find_first_syscall(const struct making *m, size_t b, struct boot_tim
 {
 	if (t->init == UINT64_MAX && t->kernel != UINT64_MAX)
 		t->init = t->main = m->syscall_ns[b];
-}
-
-static void find_shutdown(const struct history *h, struct boot_times *t)
-{
-	for (size_t i = 0; i < h->n_spans; i++)
-		if (h->spans[i].kind == SPAN_SHUTDOWN && h->spans[i].start_ns >= t->start &&
-		    h->spans[i].start_ns < t->shutdown && h->spans[i].start_ns < t->end)
-			t->shutdown = h->spans[i].start_ns;
 }
 
 static inline uint64_t earlier(uint64_t a, uint64_t b)
@@ -209,9 +234,10 @@ void spans_put_boot(struct making *m, const struct stacks *s, size_t b)
 
 	if (t.kernel == t.start)
 		t.kernel = t.snapshot = snapshot_ns(&m->reader->meta, &t);
+	t.devices_down = devices_down(m->history, &t);
 	find_programs(s->threads, &t);
 	find_first_syscall(m, b, &t);
-	find_shutdown(m->history, &t);
+	t.shutdown = earlier(t.shutdown, t.devices_down);
 	if (is_recording(m, s->names)) {
 		add_window(m, SPAN_BOOT, recording_name(&m->reader->meta), HISTORY_NONE, t.start, t.end);
 		return;

@@ -278,12 +278,16 @@ void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct 
 		if (f && f->kind == FACT_WORK)
 			span->queued = handovers_begin(m, f->numbers[0]);
 		told = f;
+		/* whatever was to be moved before was not */
+		if (span_functions[which].kind == SPAN_MOUNT)
+			m->open[thread].mount = NULL;
 	} else if (span_functions[which].kind == SPAN_MOUNT) {
 		struct span_of *span = &m->history->spans[number];
 
 		f = m->open[thread].mount;
 		if (f)
 			span->name = name_of(m, s, f, &span->function);
+		m->open[thread].mount = NULL;
 	} else if (span_functions[which].kind == SPAN_MODULE_INIT) {
 		told = name_module(m, stack, s, number);
 	}

@@ -56,6 +56,13 @@ bool tap_result(const char *line, char *ret_name, size_t size, enum test_result 
 	text += strspn(text, " -");
 	len = strcspn(text, "#");
 	*ret = !strncasecmp(text + len, "# skip", 6) ? TEST_SKIPPED : passed ? TEST_PASSED : TEST_FAILED;
+	/* kselftest.h has names of tests behind that, too: "ok 5 # SKIP name" */
+	if (!len && *text) {
+		text += 1 + strspn(text + 1, " ");
+		text += strcspn(text, " ");
+		text += strspn(text, " ");
+		len = strlen(text);
+	}
 	while (len && text[len - 1] == ' ')
 		len--;
 	snprintf(ret_name, size, "%.*s", (int)len, text);

@@ -72,6 +72,7 @@ struct groups {
 	size_t count, cap;
 	/* from the end back: the next fact of that kind of a path's, or of a service's name, + 1 */
 	struct map made, gone, told;
+	bool *tells; /* by boot: systemd said of any service that it is there */
 	uint32_t *mounts; /* numbers of all mounts' spans */
 	size_t n_mounts, mounts_cap;
 };
@@ -85,23 +86,32 @@ static size_t next_of(const struct map *m, uint64_t key)
 
 /*
  * The group was made, and its name is a unit's. A unit is under way from then on until systemd says that it is there,
- * or removes the group; both only before the group is made again.
+ * or removes the group; both only before the group is made again. Where systemd never says it, nothing tells when a
+ * service is there: its group remains while it runs.
  */
-static void put_made(struct groups *g, size_t group, const char *path, const char *unit)
+static void put_made(struct groups *g, size_t group, size_t boot, const char *path, const char *unit)
 {
 	size_t len = strlen(unit) - strlen(strrchr(unit, '.'));
 	uint64_t key = hash_text(0, path);
 	size_t again = next_of(&g->made, key), gone = next_of(&g->gone, key);
-	size_t told = strcmp(unit + len, ".service") ? 0 : next_of(&g->told, hash_bytes(0, unit, len));
+	bool is_service = !strcmp(unit + len, ".service");
+	size_t told = is_service ? next_of(&g->told, hash_bytes(0, unit, len)) : 0;
 	size_t end = told && (!again || told < again) ? told : gone && (!again || gone < again) ? gone : 0;
 
+	if (is_service && !g->tells[boot])
+		end = 0;
 	g->list = array_grow(g->list, g->count, &g->cap, sizeof *g->list);
 	g->list[g->count++] = (struct made){ group + 1, end };
 }
 
 /* Go from the last fact to the first: what comes next of a group, and of a service, is known then. */
-static void find_groups(struct groups *g, const struct facts *facts)
+static void find_groups(struct groups *g, const struct facts *facts, const struct boots *boots)
 {
+	size_t ignored;
+
+	for (size_t i = 0; i < facts->count; i++)
+		if (service_of(&facts->list[i], &ignored))
+			g->tells[boots_at(boots, facts->list[i].ns)] = true;
 	for (size_t i = facts->count; i-- > 0;) {
 		const struct fact *f = &facts->list[i];
 		const char *path = fact_text(f, 0), *slash = strrchr(path, '/'), *service;
@@ -109,7 +119,7 @@ static void find_groups(struct groups *g, const struct facts *facts)
 
 		if (f->kind == FACT_GROUP) {
 			if (slash && is_unit(slash + 1))
-				put_made(g, i, path, slash + 1);
+				put_made(g, i, boots_at(boots, f->ns), path, slash + 1);
 			*map_put(&g->made, hash_text(0, path), 0) = i + 1;
 		} else if (f->kind == FACT_GROUP_GONE) {
 			*map_put(&g->gone, hash_text(0, path), 0) = i + 1;
@@ -159,9 +169,10 @@ static bool find_unit_end(const struct groups *g, const struct made *made, const
 void spans_put_units(struct making *m)
 {
 	struct history *h = m->history;
-	struct groups g = { 0 };
+	const struct boots *boots = &m->reader->boots;
+	struct groups g = { .tells = xcalloc(boots->count, sizeof *g.tells) };
 
-	find_groups(&g, &h->facts);
+	find_groups(&g, &h->facts, boots);
 	find_mounts(&g, h);
 	for (size_t i = g.count; i-- > 0;) {
 		const struct fact *f = &h->facts.list[g.list[i].group - 1];
@@ -181,5 +192,6 @@ void spans_put_units(struct making *m)
 	map_free(&g.gone);
 	map_free(&g.told);
 	free(g.mounts);
+	free(g.tells);
 	free(g.list);
 }

@@ -168,7 +168,7 @@ static const char *const scheduler[] = {
 static bool matches(const char *pattern, const char *name)
 {
 	size_t n = strcspn(pattern, "*");
-	size_t len = strcspn(name, "."); /* "name.constprop.0" */
+	size_t len = strcspn(name, ". "); /* "name.constprop.0", "name [module]" */
 
 	if (strncmp(pattern, name, n))
 		return false;

@@ -156,15 +156,15 @@ static void walk_birth(struct walking *w, uint32_t thread, uint64_t from, uint64
 
 	/* it is not known what it did before it was recorded */
 	if (made < w->begins_ns || was_there(w, thread)) {
-		put_link(w, LINK_UNKNOWN, thread, from, to, HISTORY_NONE, away);
+		put_link(w, LINK_UNKNOWN, thread, from, to, HISTORY_NONE, HISTORY_NONE);
 		return;
 	}
 	made = made < from ? from : made < to ? made : to;
-	put_link(w, LINK_UNKNOWN, thread, made, to, HISTORY_NONE, away);
+	put_link(w, LINK_UNKNOWN, thread, made, to, HISTORY_NONE, HISTORY_NONE);
 	if (maker != HISTORY_NONE && may_hand_over(w))
 		put_off_thread(w, maker, from, made, away);
 	else
-		put_link(w, LINK_UNKNOWN, thread, from, made, HISTORY_NONE, away);
+		put_link(w, LINK_UNKNOWN, thread, from, made, HISTORY_NONE, HISTORY_NONE);
 }
 
 /* The vCPU on which an absence ends; if it never does, the last that the thread ran on. */
@@ -182,7 +182,7 @@ static void walk_away(struct walking *w, uint32_t number, uint64_t from, uint64_
 	uint64_t woken, end = a->end_ns < from ? from : a->end_ns;
 
 	if (end < to) { /* in a gap, or where a boot ends */
-		put_link(w, LINK_UNKNOWN, a->thread, end, to, HISTORY_NONE, via);
+		put_link(w, LINK_UNKNOWN, a->thread, end, to, HISTORY_NONE, HISTORY_NONE);
 		to = end;
 	}
 	woken = a->wake_ns < to ? a->wake_ns : to;
@@ -265,7 +265,7 @@ static void walk_off(struct walking *w, struct stretch x, uint32_t number)
 	if (off != HISTORY_NONE)
 		walk_away(w, off, start, to, x.away);
 	else
-		put_link(w, LINK_UNKNOWN, x.thread, start, to, HISTORY_NONE, x.away);
+		put_link(w, LINK_UNKNOWN, x.thread, start, to, HISTORY_NONE, HISTORY_NONE);
 }
 
 /* It was on the CPU where the stretch ends. */

@@ -36,9 +36,16 @@ struct link {
 	uint64_t start_ns, end_ns;
 	uint32_t slice;       /* RUN, READY: what ran; HISTORY_NONE */
 	uint32_t work;        /* TIMER, DEVICE: the span of the work that was queued at its end; HISTORY_NONE */
-	uint32_t away;        /* the wait; RUN: in which the thread before waited for this one; HISTORY_NONE: in none */
+	/* the wait; RUN, READY, HALT: in which the thread before waited for this one; HISTORY_NONE: in none */
+	uint32_t away;
 	uint32_t cause;       /* its number */
 };
+
+/* Is `away` its own wait? */
+static inline bool link_waits(const struct link *l)
+{
+	return l->kind != LINK_RUN && l->kind != LINK_READY && l->kind != LINK_HALT && l->away != HISTORY_NONE;
+}
 
 struct cause {
 	uint64_t ns;

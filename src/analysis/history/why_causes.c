@@ -118,7 +118,7 @@ static const char *key_of(struct walking *w, const struct names *names, const st
 		buf_printf(&text, "interrupts, %s", names_function(names, slice->handler));
 	else
 		put_context(&text, w, span_of_link(w, l), thread, l->start_ns);
-	if (l->kind != LINK_RUN && l->kind != LINK_READY && l->kind != LINK_HALT && l->away != HISTORY_NONE) {
+	if (link_waits(l)) {
 		const struct away *a = &w->h->aways[l->away];
 
 		buf_put_u8(&text, 1);
@@ -436,7 +436,7 @@ void why_make_causes(struct walking *w, const struct names *names)
 		const struct link *l = &why->links[c->longest];
 
 		c->what = what_of(w, names, i, l);
-		if (l->kind != LINK_RUN && l->kind != LINK_READY && l->away != HISTORY_NONE)
+		if (link_waits(l))
 			c->stack = w->h->aways[l->away].stack;
 	}
 	if (why->n_causes)

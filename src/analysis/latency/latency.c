@@ -326,10 +326,43 @@ static void set_timers(struct latency_run *run, uint64_t ns)
 	}
 }
 
+static void end_at_end(struct latency_run *run, struct open_time *t, uint64_t ns)
+{
+	if (!t->open)
+		return;
+	t->begun.end_ns = ns;
+	t->begun.goes_on = true;
+	keep(run, &t->begun);
+}
+
+/* What is not over where the trace or the boot ends: the worst of all, where the guest hangs. */
+static void end_all(struct latency_run *run, uint64_t ns)
+{
+	for (unsigned i = 0; i < run->n_cpus; i++) {
+		struct vcpu *cpu = &run->cpus[i];
+
+		end_at_end(run, &cpu->off[0], ns);
+		end_at_end(run, &cpu->off[1], ns);
+		end_at_end(run, &cpu->softirq, ns);
+		if (cpu->due_ns && cpu->due_ns < ns)
+			keep(run, &(struct latency){ .kind = LATENCY_TIMER,
+						     .cpu = i,
+						     .thread = HISTORY_NONE,
+						     .start_ns = cpu->due_ns,
+						     .end_ns = ns,
+						     .goes_on = true,
+						     .end = HISTORY_NONE,
+						     .held_by = HISTORY_NONE });
+	}
+}
+
 /* Nothing that was under way goes on in the next boot, and no timer runs out there. */
 static void begin_boot(struct latency_run *run)
 {
-	set_timers(run, run->boots->list[++run->boot].start_ns - 1);
+	uint64_t ns = run->boots->list[++run->boot].start_ns;
+
+	set_timers(run, ns - 1);
+	end_all(run, ns);
 	for (unsigned i = 0; i < run->n_cpus; i++)
 		run->cpus[i] = (struct vcpu){ 0 };
 }
@@ -404,8 +437,8 @@ static void halt(void *state, struct stacks *s, struct stack *stack, bool goes_o
 	struct latency_run *run = state;
 	struct vcpu *cpu = &run->cpus[stack->cpu < 0 ? 0 : stack->cpu];
 
-	(void)s;
 	(void)goes_on;
+	heed_boots(run, s);
 	drop(&cpu->off[LATENCY_INTERRUPTS_OFF]);
 	drop(&cpu->off[LATENCY_PREEMPTION_OFF]);
 }
@@ -426,6 +459,7 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 	struct latency_run *run = state;
 	struct vcpu *cpu = &run->cpus[number];
 
+	heed_boots(run, s);
 	if (from == to)
 		return;
 	if (cpu->off[LATENCY_PREEMPTION_OFF].depth == 1)
@@ -492,6 +526,14 @@ static const struct slice *slice_from(const struct history *h, uint32_t thread, 
 	return at < end ? &h->slices[h->by_thread[at]] : NULL;
 }
 
+/* It was not over where the trace, or the boot, ended. */
+static bool away_goes_on(const struct away *a, const struct boots *boots)
+{
+	size_t next = boots_at(boots, a->start_ns) + 1;
+
+	return a->end_ns == (next < boots->count ? boots->list[next].start_ns : UINT64_MAX);
+}
+
 /* The vCPU is that on which the thread runs then. */
 static void find_wakeups(struct latency_run *run, const struct history *h)
 {
@@ -502,12 +544,12 @@ static void find_wakeups(struct latency_run *run, const struct history *h)
 		if ((a->wake_ns <= a->start_ns && a->context != WAKE_FORK) || a->wake_ns > a->end_ns ||
 		    a->wake_ns == UINT64_MAX)
 			continue;
-		if (a->end_ns == UINT64_MAX) {
+		if (away_goes_on(a, run->boots)) {
 			keep(run, &(struct latency){ .kind = LATENCY_WAKEUP,
 						     .cpu = run->n_cpus > 1 ? LATENCY_NO_CPU : 0,
 						     .thread = a->thread,
 						     .start_ns = a->wake_ns,
-						     .end_ns = h->end_ns,
+						     .end_ns = away_end(a, h->end_ns),
 						     .goes_on = true,
 						     .end = HISTORY_NONE,
 						     .held_by = HISTORY_NONE });
@@ -556,37 +598,6 @@ static void due(void *state, struct stacks *s)
 	s->due_ns = s->ns < to_ns ? to_ns : s->ns + EVERY_NS;
 }
 
-static void end_at_end(struct latency_run *run, struct open_time *t, uint64_t ns)
-{
-	if (!t->open)
-		return;
-	t->begun.end_ns = ns;
-	t->begun.goes_on = true;
-	keep(run, &t->begun);
-}
-
-/* What is not over where the trace ends: the worst of all, where the guest hangs. */
-static void end_all(struct latency_run *run, const struct stacks *s)
-{
-	set_timers(run, s->ns);
-	for (unsigned i = 0; i < run->n_cpus; i++) {
-		struct vcpu *cpu = &run->cpus[i];
-
-		end_at_end(run, &cpu->off[0], s->ns);
-		end_at_end(run, &cpu->off[1], s->ns);
-		end_at_end(run, &cpu->softirq, s->ns);
-		if (cpu->due_ns && cpu->due_ns < s->ns)
-			keep(run, &(struct latency){ .kind = LATENCY_TIMER,
-						     .cpu = i,
-						     .thread = HISTORY_NONE,
-						     .start_ns = cpu->due_ns,
-						     .end_ns = s->ns,
-						     .goes_on = true,
-						     .end = HISTORY_NONE,
-						     .held_by = HISTORY_NONE });
-	}
-}
-
 static int find_in_calls(struct latency_run *run, const struct session *session, struct error *err)
 {
 	static const struct stacks_visitor visitor = {
@@ -595,8 +606,10 @@ static int find_in_calls(struct latency_run *run, const struct session *session,
 	struct stacks stacks;
 	int result = stacks_replay(&stacks, session, NULL, UINT64_MAX, &visitor, run, err);
 
-	if (result == 0 && !stacks.stop)
-		end_all(run, &stacks);
+	if (result == 0 && !stacks.stop) {
+		set_timers(run, stacks.ns);
+		end_all(run, stacks.ns);
+	}
 	stacks_deinit(&stacks);
 	return result;
 }

@@ -5,7 +5,7 @@
  * Calls tell when a lock is taken or given back, and when an interrupt begins and ends; `cli` and `sti` by themselves
  * are not in the trace. So times with interrupts or preemption off are at least so long: from the entry of what turns
  * them off to the entry of what turns them on. Where anything shows that they were on again in between, the time is
- * left out. What is not over where the trace ends lasts up to there: so of a guest that hangs.
+ * left out. What is not over where the trace or the boot ends lasts up to there: so of a guest that hangs.
  */
 #ifndef UPTO_ANALYSIS_LATENCY_H
 #define UPTO_ANALYSIS_LATENCY_H
@@ -29,8 +29,8 @@ struct latency {
 	unsigned cpu;           /* LATENCY_NO_CPU: of a WAKEUP that goes on, where there are several */
 	uint32_t thread;        /* that it began in; of WAKEUP: that was woken up. As in struct slice */
 	uint64_t start_ns, end_ns;
-	bool goes_on;           /* it is not over where the trace ends */
-	uint64_t start_insns, end_insns; /* the vCPU's counter; of TIMER and WAKEUP, and at the trace's end: not set */
+	bool goes_on;           /* it is not over where the trace, or its boot, ends */
+	uint64_t start_insns, end_insns; /* the vCPU's counter; of TIMER and WAKEUP, and of what goes on: not set */
 	/* functions that it began in, innermost first; of TIMER: that were cut into; of WAKEUP: none */
 	uint32_t stack[LATENCY_STACK];
 	unsigned n_stack;

@@ -49,13 +49,20 @@ const char *disk_error_name(unsigned error)
 
 static void issue(struct disk_requests *d, struct map *open, const struct fact *f)
 {
+	uint64_t *number = map_put(open, f->numbers[ISSUE_REQUEST], 0);
+	const struct disk_request *r = *number ? &d->list[*number - 1] : NULL;
+
+	/* its driver had no place for it, and put it back: it waits since it was issued first */
+	if (r && r->end_ns == UINT64_MAX && r->operation == f->numbers[ISSUE_OPERATION] &&
+	    r->sector == f->numbers[ISSUE_SECTOR] && r->bytes == f->numbers[ISSUE_BYTES])
+		return;
 	d->list = array_grow(d->list, d->count, &d->cap, sizeof *d->list);
 	d->list[d->count++] = (struct disk_request){
 		.ns = f->ns, .end_ns = UINT64_MAX, .insns = f->insns, .cpu = f->cpu, .task = f->task,
 		.operation = (unsigned)f->numbers[ISSUE_OPERATION],
 		.sector = f->numbers[ISSUE_SECTOR], .bytes = f->numbers[ISSUE_BYTES], .device = fact_text(f, 0),
 	};
-	*map_put(open, f->numbers[ISSUE_REQUEST], 0) = d->count;
+	*number = d->count;
 }
 
 /* A request may be done in parts: it ends with the last of them. One whose device wants it later is issued again. */

@@ -99,6 +99,12 @@ static const char *path_argument(struct following *f, const struct syscall_recor
 	return keep(f, xstrndup(bytes, text->len));
 }
 
+static void clear(struct table *t)
+{
+	free(t->files);
+	*t = (struct table){ 0 };
+}
+
 /* A new process has what its maker had. */
 static void copy_table(struct following *f, const struct thread *child, int32_t maker)
 {
@@ -136,7 +142,10 @@ static void go_to(struct following *f, uint64_t ns, size_t *birth, size_t *exec)
 		const struct program *p = *exec < f->n_execs ? &f->threads->programs[f->execs[*exec]] : NULL;
 
 		if (t && t->start_ns <= ns && (!p || t->start_ns <= p->start_ns)) {
-			if (t->pid == t->tgid)
+			/* what was there before it was seen has files of its own */
+			if (t->pid == t->tgid && t->seen)
+				clear(table_of(f, t->tgid));
+			else if (t->pid == t->tgid)
 				copy_table(f, t, maker_of(f, t));
 			++*birth;
 		} else if (p && p->start_ns <= ns) {
@@ -186,8 +195,8 @@ static void follow(struct following *f, const struct syscall_record *c, int32_t 
 			file->closes = a[2] & FD_CLOEXEC;
 	} else if (!strcmp(name, "socket")) {
 		set_file(t, c->result, "socket", a[1] & O_CLOEXEC);
-	} else if (!strncmp(name, "accept", 6)) {
-		set_file(t, c->result, path_at(t, a[0]), a[3] & O_CLOEXEC);
+	} else if (!strcmp(name, "accept") || !strcmp(name, "accept4")) {
+		set_file(t, c->result, path_at(t, a[0]), !strcmp(name, "accept4") && a[3] & O_CLOEXEC);
 	} else if (!strcmp(name, "memfd_create") || !strncmp(name, "epoll_create", 12) ||
 		   !strncmp(name, "eventfd", 7) || !strcmp(name, "timerfd_create") ||
 		   !strncmp(name, "inotify_init", 12) || !strncmp(name, "signalfd", 8) || !strcmp(name, "pidfd_open")) {
@@ -236,16 +245,23 @@ void fd_paths_init(struct fd_paths *ret, const struct syscalls *calls, const str
 {
 	struct following f = { .calls = calls, .texts = texts, .threads = threads, .ret = ret };
 	size_t birth = 0, exec = 0;
+	uint64_t gaps = 0;
 
 	*ret = (struct fd_paths){
 		.paths = xcalloc(calls->count + 1, sizeof *ret->paths), .memory = xcalloc(1, sizeof *ret->memory),
 	};
+	/* the one that is left out may have been the one that closed a file */
+	if (calls->filtered)
+		return;
 	sort_threads(&f);
 	for (size_t i = 0; i < calls->count; i++) {
 		const struct syscall_record *c = &calls->calls[i];
 		const char *kinds = c->abi->call_args(c->nr);
 		long thread = threads_find(threads, c->task, c->ns);
 
+		for (size_t k = 0; c->gaps != gaps && k < f.count; k++)
+			clear(&f.list[k]);
+		gaps = c->gaps;
 		go_to(&f, c->ns, &birth, &exec);
 		if (thread == THREAD_NONE)
 			continue;
@@ -254,7 +270,7 @@ void fd_paths_init(struct fd_paths *ret, const struct syscalls *calls, const str
 		follow(&f, c, threads->list[thread].tgid);
 	}
 	for (size_t i = 0; i < f.count; i++)
-		free(f.list[i].files);
+		clear(&f.list[i]);
 	free(f.list);
 	free(f.births);
 	free(f.execs);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The files behind file descriptors: followed through the system calls that open, copy and close them, and through fork
- * and exec. What a process had open before the trace's first call, or got by a socket, has no path.
+ * and exec. What a process had open before the trace's first call, before a gap, or got by a socket, has no path;
+ * nor has anything where calls were left out.
  */
 #ifndef UPTO_ANALYSIS_FD_PATHS_H
 #define UPTO_ANALYSIS_FD_PATHS_H

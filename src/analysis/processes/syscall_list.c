@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/search.h"
 #include "syscall_marks.h"
+#include "trace/thinned.h"
 
 /* Each host thread keeps its own marks; they are sorted afterwards. */
 struct syscalls_run {
@@ -122,7 +123,6 @@ struct task {
 	uint64_t ran_ns;  /* how long it ran, without the time since since_ns */
 	uint64_t since_ns; /* when it began to run, if it runs */
 	bool away;        /* it does not run */
-	uint64_t gaps;    /* how many there had been when `open` began */
 };
 
 static uint64_t ran_until(const struct task *task, uint64_t ns)
@@ -213,18 +213,19 @@ static struct task *task_of(struct tasks *tasks, uint64_t address, uint64_t ns)
 static bool is_end_of(const struct syscalls *all, const struct tasks *tasks, const struct task *task,
 		      const struct syscall_mark *m)
 {
-	return task->gaps == tasks->gaps &&
-	       (m->call.nr == SYSCALL_ANY || m->call.nr == all->calls[task->open - 1].nr);
+	const struct syscall_record *call = &all->calls[task->open - 1];
+
+	return call->gaps == tasks->gaps && (m->call.nr == SYSCALL_ANY || m->call.nr == call->nr);
 }
 
 static void open_call(struct syscalls *all, const struct tasks *tasks, struct task *task, const struct syscall_mark *m)
 {
 	all->calls = array_grow(all->calls, all->count, &all->cap, sizeof *all->calls);
 	all->calls[all->count] = m->call;
+	all->calls[all->count].gaps = tasks->gaps;
 	/* what the task had run before the call; close_call() subtracts it */
 	all->calls[all->count++].cpu_ns = ran_until(task, m->call.ns);
 	task->open = syscall_role(m->call.abi, m->call.nr) == SYSCALL_EXIT ? 0 : all->count;
-	task->gaps = tasks->gaps;
 }
 
 /* A task makes one call at a time, so an exit belongs to the task's last entry. */
@@ -276,7 +277,7 @@ int syscalls_analyse(const struct reader *r, const struct threads *threads, cons
 	unsigned walkers = walk_threads();
 	struct syscalls_run *states = xcalloc(walkers, sizeof *states);
 	void **pointers = xcalloc(walkers, sizeof *pointers);
-	struct syscalls all = { .arch = r->arch };
+	struct syscalls all = { .arch = r->arch, .filtered = thinned_is_filtered(&r->meta) };
 	struct syscall_marks marks = { 0 };
 	int result;
 

@@ -15,6 +15,7 @@ struct syscall_record {
 	uint64_t nr, args[6];
 	const struct syscall_abi *abi; /* the interface by which the call was made */
 	uint64_t task;          /* address of the caller's task_struct; 0: not known */
+	uint64_t gaps;          /* how many there were before */
 	int64_t result;         /* valid if has_result; -errno for failures */
 	uint64_t from;          /* address that the call returns to; 0: not known */
 	uint16_t cpu;
@@ -27,6 +28,7 @@ struct syscalls {
 	const struct arch *arch;
 	struct syscall_record *calls; /* in the order of entry */
 	size_t count, cap;
+	bool filtered; /* calls were left out, or may have been */
 };
 
 int syscalls_analyse(const struct reader *r, const struct threads *threads, const struct span *span,

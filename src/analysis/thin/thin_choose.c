@@ -107,7 +107,7 @@ static void begin_span(struct choosing *c, uint64_t event, uint64_t ns, uint32_t
 	t->spans = array_grow(t->spans, t->n_spans, &t->cap_spans, sizeof *t->spans);
 	t->spans[t->n_spans++] = (struct thin_span){
 		.from = before && ns ? last_to : event, .to = UINT64_MAX, .from_ns = before < ns ? ns - before : 0,
-		.start_ns = ns,
+		.start_ns = ns, .trigger_ns = ns,
 		.stop_ns = UINT64_MAX, .start_function = function, .stop_function = UINT32_MAX,
 		.first_frame = t->n_frames,
 	};
@@ -148,8 +148,10 @@ static bool look_at_next_time(struct choosing *c, uint64_t ns, bool clock)
 			end_span(c, c->event, ns, UINT32_MAX);
 	} else {
 		c->starts.next++;
-		if (trigger_start(&c->trigger))
+		if (trigger_start(&c->trigger)) {
 			begin_span(c, c->event, c->t->options->is_moment ? start : ns, UINT32_MAX);
+			c->t->spans[c->t->n_spans - 1].trigger_ns = start;
+		}
 	}
 	return true;
 }
@@ -398,6 +400,9 @@ int thin_choose(struct thinning *t, struct error *err)
 		result = stacks_replay(&stacks, t->session, NULL, UINT64_MAX, &visitor, &c, err);
 		if (result == 0)
 			finish(&c, &stacks);
+		if (result == 0 && t->by_frame && t->n_frames >= UINT32_MAX) /* frame.data */
+			result = error_set(err, "%s: more than %u calls: too many to choose from one by one",
+					   t->session->reader->path, UINT32_MAX - 1);
 		stacks_deinit(&stacks);
 	}
 	free(c.starts.ns);

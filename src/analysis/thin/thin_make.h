@@ -17,6 +17,7 @@ struct thin_span {
 	uint64_t from, to;       /* numbers of events, in the order of replay: from <= n < to … */
 	uint64_t from_ns;        /* … or, with before_ns, from this time on */
 	uint64_t start_ns, stop_ns;
+	uint64_t trigger_ns;     /* when what starts it happened: before_ns or not, cut or not */
 	uint32_t start_function, stop_function; /* whose entries or exits these are; UINT32_MAX: none */
 	uint64_t first_frame;    /* number of the first frame that is entered in it */
 };

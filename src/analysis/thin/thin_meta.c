@@ -24,7 +24,7 @@ const char *thin_reason_name(enum thin_reason reason)
 static bool is_own_key(const char *key)
 {
 	static const char *const keys[] = {
-		"insns.", "span.", "left_out.", "thinned", "threads", "filtered", "events"
+		"insns.", "span.", "left_out.", "thinned", "threads", "filtered", "events", "trigger_ns"
 	};
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -107,6 +107,17 @@ static void put_spans(struct thinning *t, struct buf *lines)
 	free(before);
 }
 
+/* When what the first span began with happened, be it in this choice or in the last one that had a start. */
+static void put_trigger(const struct thinning *t, struct buf *lines)
+{
+	const char *before = meta_get(&t->session->reader->meta, "trigger_ns");
+
+	if (t->options->start.condition.kind && t->n_spans)
+		meta_put_u64(lines, "trigger_ns", t->spans[0].trigger_ns);
+	else if (!t->options->start.condition.kind && before)
+		meta_put(lines, "trigger_ns", before);
+}
+
 /* What the trace was chosen by before, and is now. */
 static void put_thinned(const struct thinning *t, struct buf *lines)
 {
@@ -163,6 +174,7 @@ void thin_put_meta(struct thinning *t, struct builder *b)
 	meta_put(&lines, "filtered",
 		 t->by_frame || thinned_is_filtered(&r->meta) ? "yes" : "no");
 	put_spans(t, &lines);
+	put_trigger(t, &lines);
 	thin_put_kfi(t, &lines);
 	put_left_out(t, &lines);
 	builder_put_table(b, CHUNK_META, &lines, BUILDER_TABLES_LEVEL);

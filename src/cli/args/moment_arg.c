@@ -67,8 +67,8 @@ static const char *kept_before(const char *by)
 }
 
 /*
- * What a flight recorder waited for: the first time that its condition holds behind what was to be kept before it. How
- * often it had held before is not in the trace.
+ * What a flight recorder waited for. Of a trace that an earlier upto made, the first time that its condition holds
+ * behind what was to be kept before it: how often it had held before is not in the trace.
  */
 static int find_trigger(const struct trace_arg *t, uint64_t *ret, struct error *err)
 {
@@ -82,6 +82,10 @@ static int find_trigger(const struct trace_arg *t, uint64_t *ret, struct error *
 	if (by && strstr(by, "--keep last"))
 		return error_set(err, "%s: --keep last has left out what it began with: when its trigger was is not known",
 				 t->reader->path);
+	if (by && meta_get(m, "trigger_ns")) {
+		*ret = meta_get_u64(m, "trigger_ns", 0);
+		return 0;
+	}
 	if (!by || !thinned_spans(m, &spans))
 		return error_set(err, "%s: was not recorded with --start: it has no trigger", t->reader->path);
 	if (before) {

@@ -28,6 +28,8 @@ static int import(int in, const char *path, int out, struct error *err)
 		r = import_log(in, path, NULL, &(struct builder_sink){ .put = put, .context = &w }, &imported, err);
 	else
 		error_set(err, "%s: no memory for its calls: %s", path, strerror(-r));
+	if (r == 0 && w.failed)
+		r = error_set(err, "%s: no memory for its calls: %s", path, strerror(w.failed));
 	writer_deinit(&w);
 	return r;
 }

@@ -136,6 +136,7 @@ static int print_records(const struct asked *a, struct error *err)
 	if (arg(a->args, "stack"))
 		trace_arg_index(a->trace);
 	terminal_end_progress();
+	a->trace->reader->progress = NULL;
 	if (json) {
 		json_output_begin(&j);
 		json_object(&j, NULL);
@@ -524,6 +525,7 @@ static int run_with(struct asked *a, const struct event_formats *formats, struct
 	a->of.formats = formats;
 	a->of.threads = &a->trace->threads;
 	a->of.boots = &a->trace->reader->boots;
+	a->of.spans.count = thinned_spans(&a->trace->reader->meta, &a->of.spans.list);
 	a->of.decoder = event_decoder_new(formats, &a->trace->names);
 	a->marks = marks;
 	if (mark_events(a, names_of(a->args), marks, err) < 0) {
@@ -540,6 +542,7 @@ static int run_with(struct asked *a, const struct event_formats *formats, struct
 		buf_free(&made);
 	}
 	event_decoder_free(a->of.decoder);
+	free(a->of.spans.list);
 	return r;
 }
 

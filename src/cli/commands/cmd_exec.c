@@ -16,6 +16,7 @@
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/print/output_file.h"
+#include "cli/print/see.h"
 #include "config.h"
 #include "kfi/config.h"
 
@@ -155,11 +156,12 @@ static bool tell_file(const char *path)
 static void show_top(const char *path)
 {
 	char *const words[] = { "/proc/self/exe", "--no-pager", "top", "-n", "10", (char *)path, NULL };
+	cleanup_free char *next = see_path_text(path);
 	struct error ignored;
 
 	unsetenv("LD_PRELOAD");
 	child_run(words, &ignored);
-	fprintf(stderr, "next: upto tree %s | upto calls %s | upto report %s -o report.html\n", path, path, path);
+	fprintf(stderr, "next: upto tree %s | upto calls %s | upto report %s -o report.html\n", next, next, next);
 }
 
 /* A name that leads there from this folder. */
@@ -214,7 +216,8 @@ static int run(const struct args *args, struct error *err)
 	status = child_run(args->rest, err);
 	if (status < 0)
 		return EXIT_FAILED;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 127)
+	/* 127: it was not started, which child_run() has told, or it says so itself */
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 127 || lseek(list, 0, SEEK_END) > 0)
 		tell(args, list);
 	close(list);
 	return child_pass_status(status);

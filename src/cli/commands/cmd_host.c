@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/print/output_file.h"
 #include "cli/print/quantity.h"
+#include "cli/print/see.h"
 #include "cli/print/trace_output.h"
 #include "host/host_pages.h"
 #include "host/host_tasks.h"
@@ -41,6 +42,7 @@ static int fill(void *context, const struct builder_sink *sink, struct error *er
 
 static void say(const struct graph_trace_counts *c, const char *path)
 {
+	cleanup_free char *next = see_path_text(path);
 	struct buf line = { 0 };
 
 	put_amount(&line, c->calls, false);
@@ -57,7 +59,7 @@ static void say(const struct graph_trace_counts *c, const char *path)
 		buf_printf(&line, " gaps: --functions with fewer, or a larger --buffer, loses less");
 	}
 	fprintf(stderr, "upto: %s: %.*s\nnext: upto top %s | upto tree %s | upto ps %s\n", path, (int)line.len,
-		(char *)line.data, path, path, path);
+		(char *)line.data, next, next, next);
 	buf_free(&line);
 }
 
@@ -350,6 +352,22 @@ static int print_boot_args(const struct args *args, struct error *err)
 	return r < 0 ? EXIT_USAGE : EXIT_OK;
 }
 
+/* Options that this verb would not heed. */
+static int check_options(const struct args *args, const char *verb, struct error *err)
+{
+	static const struct { const char *option, *verbs; } takes[] = {
+		{ "output", "record, read" },         { "force", "record, read" },    { "before", "record, read" },
+		{ "functions", "record, boot-args" }, { "not", "record, boot-args" }, { "below", "record, boot-args" },
+		{ "depth", "record, boot-args" },     { "pid", "record" },            { "buffer", "record, boot-args" },
+		{ "bootconfig", "boot-args" },
+	};
+
+	for (size_t i = 0; i < sizeof takes / sizeof *takes; i++)
+		if (arg(args, takes[i].option) && !strstr(takes[i].verbs, verb))
+			return error_set(err, "--%s: is for %s", takes[i].option, takes[i].verbs);
+	return args->rest && strcmp(verb, "record") ? error_set(err, "-- COMMAND: is for record") : 0;
+}
+
 static int run(const struct args *args, struct error *err)
 {
 	static const struct { const char *verb; int (*run)(const struct args *args, struct error *err); } verbs[] = {
@@ -357,12 +375,8 @@ static int run(const struct args *args, struct error *err)
 	};
 
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-		if (!strcmp(args->operands[0], verbs[i].verb)) {
-			if (!arg(args, "bootconfig") || verbs[i].run == print_boot_args)
-				return verbs[i].run(args, err);
-			error_set(err, "--bootconfig: is for boot-args");
-			return EXIT_USAGE;
-		}
+		if (!strcmp(args->operands[0], verbs[i].verb))
+			return check_options(args, verbs[i].verb, err) < 0 ? EXIT_USAGE : verbs[i].run(args, err);
 	error_set(err, "%s: record, read or boot-args", args->operands[0]);
 	return EXIT_USAGE;
 }

@@ -240,6 +240,7 @@ static int show_stacks(const struct args *args, struct trace_arg *t, const struc
 		w.moments[i] = w.lines[i]->ns;
 	trace_arg_index(t);
 	terminal_end_progress();
+	t->reader->progress = NULL;
 	if (without)
 		fprintf(stderr, "upto: %s: %zu lines of the log from before the recording have no stacks: left out\n",
 			t->reader->path, without);

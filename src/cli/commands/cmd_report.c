@@ -23,7 +23,7 @@ static void say_written(const char *path)
 	struct buf line = { 0 };
 	struct stat st;
 
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || output_file_is_stdout(&st))
 		return;
 	terminal_escape(&line, path);
 	printf("%.*s: %.1f MB; to look at it: xdg-open ", (int)line.len, (char *)line.data, (double)st.st_size / 1e6);

@@ -166,8 +166,11 @@ static int run_on_trace(struct scripting *s, struct script_trace *t, struct erro
 		return -1;
 	trace_arg_open_index(&t->trace);
 	scripting_hear_interrupts(1);
-	if (scripting_compile(s, t, err) < 0 || script_trace_read(t, s, err) < 0 ||
-	    file_sink_write(NULL, false, put_answer, &running, err) < 0)
+	if (scripting_compile(s, t, err) < 0 || script_trace_read(t, s, err) < 0)
+		return -1;
+	terminal_end_progress();
+	t->trace.reader->progress = NULL;
+	if (file_sink_write(NULL, false, put_answer, &running, err) < 0)
 		return -1;
 	scripting_say_losses(s, t);
 	return 0;

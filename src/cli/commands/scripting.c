@@ -17,11 +17,15 @@
 
 static volatile sig_atomic_t interrupts_left = 1;
 
-static void say_enough(int signal)
+/* Who asks once more does not wait for what there is. */
+static void say_enough(int number)
 {
-	(void)signal;
-	if (interrupts_left)
+	if (interrupts_left) {
 		interrupts_left--;
+		return;
+	}
+	signal(number, SIG_DFL);
+	raise(number); /* it ends upto, once this handler has returned */
 }
 
 void scripting_hear_interrupts(int times)
@@ -74,6 +78,23 @@ int script_trace_begin(struct script_trace *t, struct error *err)
 	return 0;
 }
 
+/* Who has enough before it is made gets a program to which nothing happened. */
+static int read_history(struct script_trace *t, struct error *err)
+{
+	struct session session = t->trace.session;
+
+	session.is_given_up = is_enough;
+	if (history_open(&session, is_worth_index(&t->trace), &t->history, err) == 0) {
+		t->has_history = true;
+		return 0;
+	}
+	history_deinit(&t->history);
+	if (!scripting_is_enough())
+		return -1;
+	err->text[0] = 0;
+	return 0;
+}
+
 int script_trace_read(struct script_trace *t, const struct scripting *s, struct error *err)
 {
 	const struct reader *r = t->trace.reader;
@@ -86,10 +107,7 @@ int script_trace_read(struct script_trace *t, const struct scripting *s, struct 
 		return -1;
 	if (script_wants_arguments(&s->code) && syscalls_analyse(r, &t->trace.threads, &SPAN_ALL, &t->calls, err) < 0)
 		return -1;
-	if (!script_wants_history(&s->script))
-		return 0;
-	t->has_history = true;
-	return history_open(&t->trace.session, is_worth_index(&t->trace), &t->history, err);
+	return script_wants_history(&s->script) ? read_history(t, err) : 0;
 }
 
 void script_trace_close(struct script_trace *t)

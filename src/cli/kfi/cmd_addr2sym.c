@@ -74,6 +74,7 @@ const struct command cmd_addr2sym = {
 		"A leading dot of a symbol is dropped.\nA program named addr2sym that is a link to upto is this command.\n",
 	.examples = "  upto addr2sym -m System.map <boot.log >boot.lst\n      then: upto kd boot.lst\n",
 	.options = options,
+	.for_programs = true,
 	.max_operands = 1,
 	.run = run,
 };

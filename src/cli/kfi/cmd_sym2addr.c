@@ -130,6 +130,7 @@ const struct command cmd_sym2addr = {
 	.examples =
 		"  upto sym2addr kficonf System.map >kficonf.addr\n      then, on the target: cat kficonf.addr >/proc/kfi\n",
 	.options = options,
+	.for_programs = true,
 	.min_operands = 2,
 	.max_operands = 2,
 	.run = run,

@@ -5,10 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "terminal.h"
+
 static int write_output(void *context, const void *data, size_t n, struct error *err)
 {
 	(void)context;
-	return fwrite(data, 1, n, stdout) == n ? 0 : error_set(err, "standard output: %s", strerror(errno));
+	if (fwrite(data, 1, n, stdout) == n)
+		return 0;
+	terminal_failed(errno);
+	return error_set(err, "standard output: %s", strerror(errno));
 }
 
 void json_output_begin(struct json *j)

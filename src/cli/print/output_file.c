@@ -58,8 +58,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Is it where standard output goes? Who asked for that has made the file. */
-static bool is_stdout(const struct stat *st)
+bool output_file_is_stdout(const struct stat *st)
 {
 	struct stat out;
 
@@ -68,7 +67,7 @@ static bool is_stdout(const struct stat *st)
 
 static bool is_as_it_goes(const struct stat *st, enum output_kind kind)
 {
-	return kind == OUTPUT_TEXT && (!S_ISREG(st->st_mode) || is_stdout(st));
+	return kind == OUTPUT_TEXT && (!S_ISREG(st->st_mode) || output_file_is_stdout(st));
 }
 
 static bool is_input(const struct stat *st, const char *input)
@@ -108,7 +107,7 @@ int output_file_check(const char *path, enum output_kind kind, bool force, const
 
 static int open_as_it_goes(const char *path, const struct stat *st)
 {
-	return is_stdout(st) ? dup(STDOUT_FILENO) : open(path, O_WRONLY | O_CLOEXEC);
+	return output_file_is_stdout(st) ? dup(STDOUT_FILENO) : open(path, O_WRONLY | O_CLOEXEC);
 }
 
 /* A signal comes before the file is made, or when it is known that it is to be removed. */

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 
+struct stat;
+
 #define FORCE_OPTION(what) { 'f', "force", NULL, "overwrite the " what " if it exists" }
 
 enum output_kind {
@@ -16,6 +18,9 @@ enum output_kind {
 
 /* May it be written? `input` is what is read: a file, "-" for standard input, or NULL: nothing. */
 int output_file_check(const char *path, enum output_kind kind, bool force, const char *input, struct error *err);
+
+/* Is it where standard output goes? Who asked for that has made the file, and nothing else is printed there. */
+bool output_file_is_stdout(const struct stat *st);
 
 struct output_file {
 	char *path;  /* of the file itself, where it was named by a link */

@@ -40,6 +40,15 @@ void see_path(struct buf *out, const char *path)
 	buf_free(&quoted);
 }
 
+char *see_path_text(const char *path)
+{
+	struct buf text = { 0 };
+
+	see_path(&text, path);
+	buf_put_u8(&text, 0);
+	return (char *)text.data;
+}
+
 static void put_rest(struct buf *out, const struct trace_arg *t, const struct thread *thread)
 {
 	if (thread && thread->pid > 0)

@@ -17,5 +17,7 @@ void see_top(struct buf *out, const struct trace_arg *t, uint64_t from_ns, uint6
 
 /* A trace's path, as a shell takes it: in quotes, if it needs some. Control characters are shown as escapes. */
 void see_path(struct buf *out, const char *path);
+/* The same, as a string. The caller frees it. */
+char *see_path_text(const char *path);
 
 #endif

@@ -21,6 +21,8 @@ static struct {
 	bool never;
 } pager;
 
+static int first_failure; /* of writing to standard output, an errno; 0: none was noted */
+
 /* What the terminal was before the pager came in between. */
 static size_t columns;
 
@@ -82,10 +84,13 @@ static const char *pager_command(void)
 	return command ? command : "command -v less >/dev/null && exec less || exec cat";
 }
 
-/* If the shell does not find the pager it says so, and the answer comes without one. */
+/*
+ * If the shell does not find the pager it says so, and the answer comes without one. What Ctrl-C does, the pager says:
+ * less ends a search.
+ */
 static void run_pager(const char *command)
 {
-	cleanup_free char *script = xasprintf("%s\nstatus=$?\n[ $status = 127 ] && exec cat\nexit $status", command);
+	cleanup_free char *script = xasprintf("trap : INT\n%s\nstatus=$?\n[ $status = 127 ] && exec cat\nexit $status", command);
 
 	execl("/bin/sh", "sh", "-c", script, (char *)NULL);
 }
@@ -106,6 +111,15 @@ static void leave(int number)
 {
 	(void)number;
 	_exit(wait_for_pager() ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* Ctrl-C is the pager's as long as that is there: it would be left alone with the terminal. */
+static void leave_to_pager(int number)
+{
+	if (waitpid(pager.pid, NULL, WNOHANG) == 0)
+		return;
+	signal(number, SIG_DFL);
+	raise(number); /* it ends upto, once this handler has returned */
 }
 
 static size_t find_columns(void)
@@ -143,9 +157,17 @@ void terminal_start_pager(void)
 	close(fds[0]);
 	if (pager.pid > 0) {
 		signal(SIGPIPE, leave);
+		if (signal(SIGINT, leave_to_pager) == SIG_IGN)
+			signal(SIGINT, SIG_IGN);
 		dup2(fds[1], STDOUT_FILENO);
 	}
 	close(fds[1]);
+}
+
+void terminal_failed(int number)
+{
+	if (!first_failure)
+		first_failure = number;
 }
 
 int terminal_finish(void)
@@ -153,7 +175,7 @@ int terminal_finish(void)
 	int saved = 0;
 
 	if (fflush(stdout) || ferror(stdout))
-		saved = errno ? errno : EIO;
+		saved = first_failure ? first_failure : errno ? errno : EIO;
 	if (pager.pid > 0) {
 		/* the user may leave the pager at any time */
 		saved = wait_for_pager() ? 0 : ENOENT;
@@ -183,6 +205,12 @@ size_t terminal_columns(void)
 	return pager.pid ? columns : find_columns();
 }
 
+static void print(const void *data, size_t n)
+{
+	if (fwrite(data, 1, n, stdout) < n)
+		terminal_failed(errno);
+}
+
 void terminal_print(struct buf *lines, size_t width)
 {
 	struct buf cut = { 0 };
@@ -197,9 +225,9 @@ void terminal_print(struct buf *lines, size_t width)
 		buf_put_u8(&cut, '\n');
 	}
 	if (width)
-		fwrite(cut.data, 1, cut.len, stdout);
+		print(cut.data, cut.len);
 	else
-		fwrite(lines->data, 1, lines->len - 1, stdout);
+		print(lines->data, lines->len - 1);
 	buf_free(&cut);
 }
 

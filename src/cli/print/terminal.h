@@ -13,6 +13,9 @@ void terminal_start_pager(void);
 /* Wait for the pager, and check that everything was written. Returns 0 or an errno. */
 int terminal_finish(void);
 
+/* Writing to standard output failed just now: with this errno, which later calls change. */
+void terminal_failed(int number);
+
 /* Do not start a pager (--no-pager). */
 void terminal_no_pager(void);
 

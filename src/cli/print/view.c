@@ -150,7 +150,7 @@ static bool is_empty(const struct cell *c)
 
 struct sort_key {
 	size_t row;
-	double number;
+	long double number; /* has all 64 bits of a whole number, as addresses of a kernel need them */
 	char *text;
 };
 
@@ -169,7 +169,7 @@ static int by_key(const void *va, const void *vb)
 	return a->row < b->row ? -1 : a->row > b->row;
 }
 
-static double number_of(const struct cell *c)
+static long double number_of(const struct cell *c)
 {
 	switch (c->type) {
 	case CELL_PERCENT:
@@ -180,7 +180,7 @@ static double number_of(const struct cell *c)
 	case CELL_SECONDS:
 	case CELL_DURATION:
 	case CELL_ADDRESS:
-		return c->negative ? (double)(int64_t)c->number : (double)c->number;
+		return c->negative ? (long double)(int64_t)c->number : (long double)c->number;
 	default:
 		return -1;
 	}

@@ -137,6 +137,9 @@ static int run(const struct args *args, struct error *err)
 						: "a file is missing: a trace, a kernel, or one with types");
 		return EXIT_USAGE;
 	}
+	if (arg(args, "output") && output_file_check(arg(args, "output"), OUTPUT_TEXT, arg(args, "force"),
+						     args->n_operands ? args->operands[0] : NULL, err) < 0)
+		return EXIT_FAILED;
 	if (find_layout(args, &layout, err) < 0)
 		return EXIT_FAILED;
 	if (arg(args, "output"))

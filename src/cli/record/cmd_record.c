@@ -6,6 +6,7 @@
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
 #include "cli/commands/run_script.h"
+#include "cli/print/output_file.h"
 #include "recording.h"
 #include "recording_script.h"
 
@@ -19,6 +20,9 @@ static int run(const struct args *args, struct error *err)
 	rec.said = arg(args, "said");
 	if (arg(args, "replayable")) {
 		log = recording_log(rec.output);
+		/* it may be that of another trace, which had this name before */
+		if (output_file_check(log, OUTPUT_TRACE, rec.force, NULL, err) < 0)
+			return EXIT_FAILED;
 		rec.log = log;
 		fprintf(stderr, "upto: %s: QEMU's log of what comes from outside; disks stay as they are\n", log);
 	}

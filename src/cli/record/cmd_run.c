@@ -255,15 +255,29 @@ static int run_command(const struct args *args, struct error *err)
 	return status < 0 ? EXIT_FAILED : child_pass_status(status);
 }
 
-static int run(const struct args *args, struct error *err)
+/* A program on a trace would not heed options of what is recorded. */
+static int check_options(const struct args *args, struct error *err)
 {
-	if (!args->rest && select_is_asked(args))
+	static const struct option own[] = { SCRIPT_OPTIONS };
+
+	if (select_is_asked(args))
 		return error_set(err, "options that choose are for what is recorded, with -- COMMAND; from a trace, "
-				      "'upto thin' chooses"),
-		       EXIT_USAGE;
-	return args->rest ? run_command(args, err) : run_script(args, err);
+				      "'upto thin' chooses");
+	for (size_t i = sizeof own / sizeof *own; args->command->options[i].name; i++)
+		if (args->values[i])
+			return error_set(err, "--%s: is for what is recorded, with -- COMMAND",
+					 args->command->options[i].name);
+	return 0;
 }
 
+static int run(const struct args *args, struct error *err)
+{
+	if (args->rest)
+		return run_command(args, err);
+	return check_options(args, err) < 0 ? EXIT_USAGE : run_script(args, err);
+}
+
+/* Those of a program first: check_options(). */
 static const struct option options[] = {
 	SCRIPT_OPTIONS,
 	{ 'd', "dir", "DIR",
@@ -302,6 +316,8 @@ const struct command cmd_run = {
 	.options = options,
 	.rest = true,
 	.prepare = run_script_prepare,
+	.reads_all = true,
+	.for_programs = true,
 	.max_operands = OPERANDS_MAX,
 	.run = run,
 };

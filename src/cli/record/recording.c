@@ -420,6 +420,32 @@ static int status_of(const struct recording *rec, int r, bool failed, struct err
 	return r;
 }
 
+/* Nothing was recorded: no file that was made for it is in the way of the next. */
+static void remove_made(const struct recording *rec, const struct recorded *s)
+{
+	if (s->made)
+		unlink(rec->output);
+}
+
+/* No instruction ran, and QEMU has printed why, or what it was asked. */
+static int tell_not_begun(const struct recording *rec, const struct recorded *s, int r, struct error *err)
+{
+	show_messages(s);
+	remove_made(rec, s);
+	if (s->made && rec->log && !rec->replays)
+		unlink(rec->log);
+	if (s->stats->refused[0]) {
+		error_set(err, "%.*s", (int)sizeof s->stats->refused, s->stats->refused);
+		return EXIT_FAILED;
+	}
+	if (r) {
+		error_set(err, "QEMU did not start the recording (exit status %d)", r);
+		return r;
+	}
+	error_set(err, "QEMU ended before anything ran: nothing is recorded");
+	return status_of(rec, r, true, err);
+}
+
 static int record_guest(const struct recording *rec, struct recorded *s, struct error *err)
 {
 	struct recording_chosen chosen = { 0 };
@@ -427,30 +453,21 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	bool tell, failed = false;
 	int r;
 
-	if (check_sysroot(rec, err) < 0 || kernel_names_check(rec->args, &s->kernel.sources, err) < 0 ||
-	    prepare(rec, s, err) < 0)
+	if (check_sysroot(rec, err) < 0 || kernel_names_check(rec->args, &s->kernel.sources, err) < 0)
 		return EXIT_FAILED;
+	if (prepare(rec, s, err) < 0 || start(rec, s, err) < 0) {
+		remove_made(rec, s);
+		return EXIT_FAILED;
+	}
 	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
-	if (start(rec, s, err) < 0)
-		return EXIT_FAILED;
 	recording_tell_asked(rec, &s->kernel);
 	r = wait_for(rec, s, tell && !rec->beside);
 	look_beside(rec, s); /* of a short one, too */
 	if (rec->beside)
 		beside_finish(rec->beside);
 	let_signals_end(rec, s->signals);
-	if (!s->stats->begun && r) {
-		/* no instruction ran, and QEMU has printed why */
-		show_messages(s);
-		if (s->made)
-			unlink(rec->output);
-		if (s->stats->refused[0]) {
-			error_set(err, "%.*s", (int)sizeof s->stats->refused, s->stats->refused);
-			return EXIT_FAILED;
-		}
-		error_set(err, "QEMU did not start the recording (exit status %d)", r);
-		return r;
-	}
+	if (!s->stats->begun && (r || !s->stats->finished))
+		return tell_not_begun(rec, s, r, err);
 	if (s->stats->hopeless[0]) {
 		error_set(err, "%s: %.*s; give --symbols vmlinux", rec->output, (int)sizeof s->stats->hopeless,
 			  s->stats->hopeless);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "analysis/check/summary.h"
+#include "base/alloc.h"
 #include "cli/args/trace_arg.h"
 #include "cli/print/ending_note.h"
 #include "cli/print/see.h"
@@ -203,6 +204,8 @@ static void tell_stripped(const struct recording *rec, const struct file_symbols
 void recording_summarise(const struct recording *rec, const struct stats *st, const struct recording_chosen *chosen,
 			 const struct file_symbols *files)
 {
+	cleanup_free char *next = see_path_text(rec->output);
+
 	if (rec->costs) {
 		print_costs(st);
 		print_learning(st);
@@ -240,5 +243,5 @@ void recording_summarise(const struct recording *rec, const struct stats *st, co
 	fprintf(stderr,
 		st->facts[FACT_WAKE] ? "next: upto timeline %s | upto why %s | upto top %s | upto syscalls %s\n"
 				     : "next: upto top %s | upto first %s | upto syscalls %s | upto info %s\n",
-		rec->output, rec->output, rec->output, rec->output);
+		next, next, next, next);
 }
