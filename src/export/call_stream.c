@@ -6,6 +6,7 @@
 
 #include "analysis/calls/held_calls.h"
 #include "base/alloc.h"
+#include "base/search.h"
 #include "replay/fold.h"
 #include "replay/index.h"
 
@@ -27,9 +28,9 @@ struct of_thread {
 	uint32_t deep; /* … and those that are too deep, so that neither is told */
 	uint32_t id;
 	long number;     /* threads.h */
-	unsigned cpu;    /* that it ran on last */
+	unsigned cpu;    /* that it ran on last, if it `ran` */
 	uint64_t own_ns; /* what it ran in the part so far */
-	bool seen, met;
+	bool seen, met, ran;
 	bool known; /* `who` is filled in */
 	struct stream_thread who;
 };
@@ -44,7 +45,7 @@ struct call_stream {
 	struct held_calls held_calls;
 	struct of_thread *threads;
 	size_t n_threads, cap_threads;
-	struct map ids;    /* that are taken */
+	struct map ids;    /* PID → whose it is: twice the thread's number, and 1 once it is told */
 	bool *ready_marks; /* by function: who switches in it would run on; */
 	bool *dead_marks;  /* … never runs again */
 	/* Items that are held back: number n is at n % cap_items. Dead ones are BEGINs of calls that were too short. */
@@ -53,9 +54,9 @@ struct call_stream {
 	uint64_t first, next; /* numbers, from 1 on */
 	size_t cap_items;
 	struct kernel_log log;
-	struct map lines; /* where a line was begun → its number in the log + 1 */
-	uint32_t *runs;   /* by vCPU: the thread that it is known to run, by its number + 1; 0: none is known */
+	uint32_t *runs; /* by vCPU: the thread that it is known to run, by its number + 1; 0: none is known */
 	unsigned n_cpus;
+	size_t next_boot; /* number of the boot that begins next */
 	bool begun;       /* the part's begin is behind */
 	uint64_t last_ns; /* when something happened last */
 };
@@ -74,8 +75,10 @@ static struct of_thread *meet(struct call_stream *st, const struct stack *stack)
 
 	if (!t->seen)
 		t->number = THREAD_NONE;
-	if (stack->cpu >= 0)
+	if (stack->cpu >= 0) {
 		t->cpu = (unsigned)stack->cpu;
+		t->ran = true;
+	}
 	t->seen = true;
 	if (stack->thread != THREAD_NONE && stack->thread != t->number) {
 		t->number = stack->thread;
@@ -92,29 +95,44 @@ bool call_stream_meets(struct call_stream *st, uint32_t thread)
 	return !met;
 }
 
+/* A PID is that thread's for which it is asked first: its place in `ids`. NULL: another thread has it. */
+static uint64_t *own_pid(struct call_stream *st, const struct thread *thread)
+{
+	uint64_t number = (uint64_t)(thread - st->session->threads->list);
+	uint64_t *owner = map_put(&st->ids, (uint32_t)thread->pid, number << 1);
+
+	return *owner >> 1 == number ? owner : NULL;
+}
+
 static uint32_t id_of(struct call_stream *st, uint32_t number, const struct thread *thread)
 {
 	struct of_thread *t = &st->threads[number];
-	uint64_t *taken;
+	uint64_t *own = thread && thread->pid ? own_pid(st, thread) : NULL;
 
 	if (t->id)
 		return t->id;
-	t->id = thread ? (uint32_t)thread->pid : 0;
-	taken = map_put(&st->ids, t->id, 0);
-	if (!t->id || (*taken)++)
-		t->id = STREAM_OWN_IDS + number;
+	t->id = own && !(*own & 1) ? (uint32_t)thread->pid : STREAM_OWN_IDS + number;
+	if (own)
+		*own |= 1;
 	return t->id;
 }
 
-/* The name of the process that a thread is of. */
-static const char *process_name(const struct threads *all, const struct thread *thread)
+/* The first thread of its process; itself, if that one is not known. */
+static const struct thread *leader_of(const struct threads *all, const struct thread *thread)
 {
 	const struct thread *leader = thread;
 
 	while (leader > all->list && leader->pid != thread->tgid)
 		leader--;
-	leader = leader->pid == thread->tgid ? leader : thread;
-	return threads_comm(all, leader, leader->end_ns);
+	return leader->pid == thread->tgid ? leader : thread;
+}
+
+/* As its first thread's id. */
+static uint32_t process_of(struct call_stream *st, const struct thread *thread, const struct thread *leader)
+{
+	if (leader->pid != thread->tgid || own_pid(st, leader))
+		return (uint32_t)thread->tgid;
+	return STREAM_OWN_IDS + (uint32_t)(leader - st->session->threads->list);
 }
 
 static struct stream_thread who_is(struct call_stream *st, uint32_t number)
@@ -122,6 +140,7 @@ static struct stream_thread who_is(struct call_stream *st, uint32_t number)
 	const struct threads *all = st->session->threads;
 	const struct thread *thread = threads_at(all, st->threads[number].number);
 	struct stream_thread ret = { .id = id_of(st, number, thread), .kernel = !thread || thread->kernel };
+	const struct thread *leader;
 
 	ret.number = st->threads[number].number;
 	ret.pid = thread ? (uint32_t)thread->pid : 0;
@@ -130,8 +149,9 @@ static struct stream_thread who_is(struct call_stream *st, uint32_t number)
 	ret.idle = thread && !thread->pid;
 	if (!thread || !thread->pid)
 		return ret;
-	ret.process = thread->kernel ? 2 : (uint32_t)thread->tgid;
-	ret.process_name = thread->kernel ? "kernel threads" : process_name(all, thread);
+	leader = leader_of(all, thread);
+	ret.process = thread->kernel ? 2 : process_of(st, thread, leader);
+	ret.process_name = thread->kernel ? "kernel threads" : threads_comm(all, leader, leader->end_ns);
 	return ret;
 }
 
@@ -267,7 +287,7 @@ static void tell_runs(struct call_stream *st, const struct stack *stack, uint64_
 		give(st, &item);
 }
 
-/* Events are missing from there on: who runs meanwhile is not known. */
+/* Events are missing from there on, or another boot begins: who runs is not known. */
 static void tell_nobody_runs(struct call_stream *st, uint64_t ns)
 {
 	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++) {
@@ -278,6 +298,15 @@ static void tell_nobody_runs(struct call_stream *st, uint64_t ns)
 			.kind = STREAM_RUNS, .cpu = cpu, .ns = ns, .thread = STREAM_NOBODY, .next = STREAM_NOBODY,
 		});
 	}
+}
+
+/* Whoever ran in one boot does not run in the next, whose other vCPUs may tell nothing for long. */
+static void pass_boots(struct call_stream *st, uint64_t ns)
+{
+	const struct boots *boots = &st->session->reader->boots;
+
+	for (; st->next_boot < boots->count && boots->list[st->next_boot].start_ns <= ns; st->next_boot++)
+		tell_nobody_runs(st, boots->list[st->next_boot].start_ns);
 }
 
 static void tell_who_runs(struct call_stream *st, const struct stacks *s)
@@ -429,28 +458,23 @@ static void tell_of_cpu(struct call_stream *st, const struct story_moment *m)
 		give(st, &item);
 }
 
-static uint64_t place_in_log(unsigned cpu, uint64_t ns, uint64_t insns)
-{
-	return hash64(hash64(ns) + insns) + cpu;
-}
-
-/* Lines that were added to have several facts; they are told once, as they became. */
-static void find_lines(struct call_stream *st)
-{
-	if (st->options->facts)
-		kernel_log_init(&st->log, st->options->facts, &st->session->reader->boots);
-	for (size_t i = 0; i < st->log.count; i++) {
-		const struct log_line *line = &st->log.lines[i];
-
-		*map_put(&st->lines, place_in_log(line->cpu, line->ns, line->insns), 0) = i + 1;
-	}
-}
-
+/* Lines that were added to have several facts; they are told once, as they became. NULL: it is not the first one. */
 static const struct log_line *line_of(const struct call_stream *st, const struct fact *f)
 {
-	const uint64_t *at = map_get(&st->lines, place_in_log(f->cpu, f->ns, f->insns));
+	const struct log_line *lines = st->log.lines;
+	size_t boot = boots_at(&st->session->reader->boots, f->ns);
+	size_t i = first_not(k, 0, st->log.count,
+			     lines[k].boot < boot || (lines[k].boot == boot && lines[k].number < f->numbers[0]));
 
-	return at ? &st->log.lines[*at - 1] : NULL;
+	if (i == st->log.count || lines[i].boot != boot || lines[i].number != f->numbers[0])
+		return NULL;
+	return lines[i].cpu == f->cpu && lines[i].ns == f->ns && lines[i].insns == f->insns ? &lines[i] : NULL;
+}
+
+/* The CPU that a thread is woken up for: as far as is known, where it ran last. */
+static unsigned cpu_of(const struct call_stream *st, uint32_t thread, const struct fact *f)
+{
+	return thread != STREAM_NOBODY && st->threads[thread].ran ? st->threads[thread].cpu : f->cpu;
 }
 
 static void tell_fact(struct call_stream *st, const struct story_moment *m)
@@ -470,6 +494,7 @@ static void tell_fact(struct call_stream *st, const struct story_moment *m)
 
 		item.kind = STREAM_WAKE;
 		item.next = woken == THREAD_NONE ? STREAM_NOBODY : asked(st, &m->stacks->list[woken]);
+		item.next_cpu = cpu_of(st, item.next, f);
 		/* one that still runs, and was only about to sleep, goes on */
 		if (item.next != STREAM_NOBODY && m->stacks->list[woken].cpu < 0)
 			give(st, &item);
@@ -497,6 +522,8 @@ static void hear(void *state, const struct story_moment *m)
 	st->last_ns = m->ns > st->options->from_ns ? m->ns : st->options->from_ns;
 	if (!st->begun && m->kind != STORY_OPEN && (m->ns >= st->options->from_ns || m->kind == STORY_END))
 		begin_part(st, m->stacks);
+	if (st->begun && !st->options->calls_only)
+		pass_boots(st, m->ns);
 	switch (m->kind) {
 	case STORY_ENTER:
 		/* no event enters what a new process has from its parent, which runs */
@@ -575,7 +602,6 @@ static void deinit(struct call_stream *st)
 	free(st->ready_marks);
 	free(st->dead_marks);
 	map_free(&st->ids);
-	map_free(&st->lines);
 	kernel_log_deinit(&st->log);
 	held_calls_deinit(&st->held_calls);
 }
@@ -584,6 +610,7 @@ int call_stream_tell(const struct session *session, const struct stream_options 
 		     const struct stream_listener *to, struct stream_left *left, struct error *err)
 {
 	const uint32_t calls = 1u << STORY_OPEN | 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END;
+	const struct boots *boots = &session->reader->boots;
 	const uint32_t others = 1u << STORY_SWITCH | 1u << STORY_HALT | 1u << STORY_RESUME | 1u << STORY_FACT;
 	const struct story_listener listener = {
 		.hear = hear,
@@ -596,9 +623,11 @@ int call_stream_tell(const struct session *session, const struct stream_options 
 		.options = options,
 		.to = to,
 		.err = err,
+		.left.max_depth = options->max_depth,
 		.first = 1,
 		.next = 1,
 		.n_cpus = reader_vcpus(session->reader),
+		.next_boot = options->from_ns ? boots_at(boots, options->from_ns - 1) + 1 : 1,
 		.begun = !options->from_ns,
 	};
 	void *states[] = { &st };
@@ -609,7 +638,8 @@ int call_stream_tell(const struct session *session, const struct stream_options 
 	st.runs = xcalloc(st.n_cpus + 1, sizeof *st.runs);
 	if (!options->calls_only) {
 		mark_switches(&st);
-		find_lines(&st);
+		if (options->facts)
+			kernel_log_init(&st.log, options->facts, boots);
 	}
 	/* calls that are held for others' sake are counted from the trace's begin */
 	if (options->from_ns && session->index && !st.held_calls.count &&

@@ -40,6 +40,7 @@ struct stream_item {
 	uint64_t ns; /* guest time */
 	/* number of the thread (call_stream_thread()); STREAM_NOBODY: not known, or not asked for */
 	uint32_t thread, next;
+	unsigned next_cpu;         /* WAKE: where `next` ran last; `cpu`, if that is not known */
 	enum stream_leaves leaves; /* SWITCH */
 	/* BEGIN, END */
 	uint32_t function;
@@ -57,7 +58,11 @@ struct stream_thread {
 	uint32_t id;
 	long number;  /* threads.h; THREAD_NONE: not known */
 	uint32_t pid; /* as the guest has it: others may have had it, too; 0: of idle threads, and before any */
-	uint32_t process; /* its process; of kernel threads 2, kthreadd; 0: of idle threads, and before there are any */
+	/*
+	 * its process's: the id of that one's first thread; of kernel threads 2, kthreadd; 0: of idle threads, and
+	 * before there are any
+	 */
+	uint32_t process;
 	const char *name; /* that it had last; for whoever prints it, the guest's bytes */
 	const char *process_name;
 	bool kernel, idle;
@@ -83,6 +88,7 @@ struct stream_options {
 /* What was left out. */
 struct stream_left {
 	uint64_t told, short_calls, deep_calls;
+	uint32_t max_depth; /* … since so many or more are around them */
 };
 
 struct call_stream;

@@ -22,6 +22,7 @@ struct chrome {
 		const char *name;
 		uint64_t since_ns;
 		bool named;
+		bool told; /* who runs there was */
 	} * cpus;
 	size_t n_cpus;
 	uint64_t last_ns;
@@ -123,11 +124,12 @@ static void put_switch(struct chrome *c, struct call_stream *stream, const struc
 {
 	struct on_cpu *on = cpu_at(c, item->cpu);
 
-	if (!on->name)
-		on->name = runs(stream, item->thread); /* since its last run, or the part's begin */
+	if (!on->told)
+		on->name = runs(stream, item->thread); /* since the part's begin */
 	end_run(c, item->cpu, item->ns);
 	on->name = runs(stream, item->next);
 	on->since_ns = item->ns;
+	on->told = true;
 }
 
 static void put_runs(struct chrome *c, struct call_stream *stream, const struct stream_item *item)
@@ -137,6 +139,7 @@ static void put_runs(struct chrome *c, struct call_stream *stream, const struct 
 	end_run(c, item->cpu, item->ns);
 	on->name = runs(stream, item->thread);
 	on->since_ns = item->ns;
+	on->told = true;
 }
 
 static void put_fact(struct chrome *c, struct call_stream *stream, const struct stream_item *item)

@@ -10,6 +10,12 @@
 #include "replay/fold.h"
 #include "replay/story.h"
 
+/* Calls that the replay forgot are below all others of a thread still: how many, and the innermost one's function. */
+struct forgotten {
+	size_t depth;
+	uint32_t caller;
+};
+
 struct csv_run {
 	const struct session *session;
 	const struct sink *sink;
@@ -17,6 +23,8 @@ struct csv_run {
 	struct held_calls held;
 	bool *listed; /* by the story's number of the call */
 	size_t cap;
+	struct forgotten *forgotten; /* by the story's number of the thread */
+	size_t forgotten_cap;
 	struct buf text;
 	int result;
 };
@@ -46,8 +54,15 @@ static void put_whose(struct csv_run *run, const struct story_moment *m)
 	put_field(&run->text, threads_comm(run->session->threads, thread, m->ns));
 }
 
+static struct forgotten *forgotten_of(struct csv_run *run, uint32_t thread)
+{
+	run->forgotten = array_reach(run->forgotten, thread, &run->forgotten_cap, sizeof *run->forgotten);
+	return &run->forgotten[thread];
+}
+
 static void put_row(struct csv_run *run, const struct story_moment *m)
 {
+	const struct forgotten *below = forgotten_of(run, m->thread);
 	const struct names *names = run->session->names;
 	const struct frame *f = m->frame;
 	bool ended = m->kind == STORY_LEAVE;
@@ -57,13 +72,13 @@ static void put_row(struct csv_run *run, const struct story_moment *m)
 		buf_printf(&run->text, "%" PRIu64, m->ns - f->entry_ns);
 	buf_put_u8(&run->text, ',');
 	put_whose(run, m);
-	buf_printf(&run->text, ",%zu,%s,", m->depth, frame_kind_name(f->kind));
+	buf_printf(&run->text, ",%zu,%s,", below->depth + m->depth, frame_kind_name(f->kind));
 	put_field(&run->text, names_function(names, f->function));
 	buf_put_u8(&run->text, ',');
 	put_field(&run->text, names_object(names, f->function));
 	buf_put_u8(&run->text, ',');
-	if (m->depth)
-		put_field(&run->text, names_function(names, f[-1].function));
+	if (below->depth + m->depth)
+		put_field(&run->text, names_function(names, m->depth ? f[-1].function : below->caller));
 	buf_printf(&run->text, ",%" PRIu64 ",%" PRIu64 ",%s\n", m->stack->ns - f->ns, m->stack->insns - f->insns,
 		   ended ? frame_end_name(m->end) : "");
 }
@@ -86,11 +101,28 @@ static void hear(void *state, const struct story_moment *m)
 	m->stacks->stop = run->result < 0;
 }
 
+/* How they end will not be told: they are rows of calls that did not, the innermost first, as at the trace's end. */
+static void forget(void *state, struct stacks *s, const struct stack *stack, size_t n)
+{
+	struct csv_run *run = state;
+	struct forgotten *below;
+
+	for (size_t i = n; i-- > 0;)
+		hear(run, &(struct story_moment){
+			.kind = STORY_END, .ns = s->ns, .stacks = s, .stack = stack, .frame = &stack->frames[i],
+			.depth = i, .call = story_call(&stack->frames[i]), .thread = story_thread(stack),
+		});
+	below = forgotten_of(run, story_thread(stack));
+	below->depth += n;
+	below->caller = stack->frames[n - 1].function;
+}
+
 static int put(const struct session *session, const struct export_options *options, const struct sink *sink,
 	       struct error *err)
 {
 	static const struct story_listener listener = {
 		.hear = hear,
+		.forget = forget,
 		.kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END,
 	};
 	static const struct story_part whole = { .to_ns = UINT64_MAX };
@@ -106,6 +138,7 @@ static int put(const struct session *session, const struct export_options *optio
 		r = run.result;
 	r = sink_end(sink, &run.text, r, err);
 	free(run.listed);
+	free(run.forgotten);
 	held_calls_deinit(&run.held);
 	return r < 0 ? -1 : 0;
 }

@@ -168,7 +168,7 @@ static void put_wake(struct ctf *c, struct call_stream *stream, const struct str
 	put_string(out, whose(stream, item->next, &tid));
 	put_u32(out, tid);
 	put_u32(out, PRIORITY);
-	put_u32(out, item->cpu);
+	put_u32(out, item->next_cpu);
 }
 
 static void put_event(struct ctf *c, struct call_stream *stream, const struct stream_item *item)

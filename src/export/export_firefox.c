@@ -129,18 +129,11 @@ static void put_sample(struct firefox *f, struct of_profile *p, const struct str
 	p->since_own_ns = item->own_ns;
 }
 
-static int into_buf(void *context, const void *data, size_t n, struct error *err)
-{
-	(void)err;
-	buf_put(context, data, n);
-	return 0;
-}
-
 /* {"type":"Text","name":…} */
 static void put_marker_text(struct buf *out, const char *text)
 {
 	struct buf line = { 0 };
-	const struct sink sink = { into_buf, &line };
+	const struct sink sink = sink_into(&line);
 	struct json json;
 
 	json_init(&json, &sink);

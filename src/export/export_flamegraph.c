@@ -156,14 +156,18 @@ static void measure(struct flamegraph *g)
 	}
 }
 
-/* Names get into it as text of elements only, which it never makes code of. */
+/*
+ * Names get into it as text of elements only, which it never makes code of. Places and widths have two decimals, so
+ * ends of boxes that are flush may differ by .02.
+ */
 static const char script[] =
 	"const svg=document.documentElement,boxes=[...svg.querySelectorAll('g')],W=1180,P=10;\n"
 	"for(const g of boxes){const r=g.querySelector('rect');g.x=+r.getAttribute('x');g.w=+r.getAttribute('width');"
 	"g.y=+r.getAttribute('y');g.name=g.querySelector('title').textContent;"
 	"g.addEventListener('click',()=>zoom(g));}\n"
 	"function zoom(to){const k=W/to.w;for(const g of boxes){const r=g.querySelector('rect'),t=g.querySelector('text');"
-	"const around=g.y>=to.y&&g.x<=to.x+.01&&g.x+g.w>=to.x+to.w-.01,inside=g.y<=to.y&&g.x>=to.x-.01&&g.x+g.w<=to.x+to.w+.01;"
+	"const around=g.y>=to.y&&g.x<=to.x+.025&&g.x+g.w>=to.x+to.w-.025,"
+	"inside=g.y<=to.y&&g.x>=to.x-.025&&g.x+g.w<=to.x+to.w+.025;"
 	"g.style.display=around||inside?'':'none';if(!around&&!inside)continue;"
 	"const x=around?P:P+(g.x-to.x)*k,w=around?W:g.w*k,n=Math.floor(w/7),name=g.name.replace(/ \\([^(]*\\)$/,'');"
 	"r.setAttribute('x',x);r.setAttribute('width',w);t.setAttribute('x',x+3);"

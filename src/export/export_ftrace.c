@@ -75,13 +75,13 @@ static void show_waiting(struct graph *g, struct call_stream *stream)
 
 static void end_call(struct graph *g, struct call_stream *stream, const struct stream_item *item)
 {
-	bool leaf = g->waiting && g->last.thread == item->thread && g->last.depth == item->depth;
+	bool leaf = g->waiting && g->last.thread == item->thread && g->last.depth == item->depth && !item->unfinished;
 
 	if (!leaf)
 		show_waiting(g, stream);
 	g->waiting = false;
 	put_lead(g, stream, leaf ? &g->last : item);
-	if (item->unfinished && !leaf)
+	if (item->unfinished)
 		put_no_duration(g);
 	else
 		put_duration(g, item->ns - item->entry_ns);

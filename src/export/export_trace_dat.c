@@ -186,7 +186,7 @@ static void put_wakeup(struct trace_dat *d, struct call_stream *stream, const st
 	put_comm(d, stream, item->next);
 	put_n(&d->record, pid_of(d, stream, item->next), 4);
 	put_n(&d->record, PRIORITY, 4);
-	put_n(&d->record, item->cpu, 4);
+	put_n(&d->record, item->next_cpu, 4);
 }
 
 /* As trace_printk() makes it: where from, and a text. */

@@ -41,7 +41,8 @@ struct text {
 	struct map comms;   /* hash of a task's name, by PID */
 	uint64_t n_functions;
 	uint64_t n_line;
-	char why[256]; /* it cannot be read */
+	bool has_waking; /* or else wake-ups are told by sched_wakeup, which comes behind it */
+	char why[256];   /* it cannot be read */
 };
 
 static const char *skip_blanks(const char *at)
@@ -312,12 +313,14 @@ static bool put_other(struct text *t, struct graph_record *r, enum graph_kind ki
 }
 
 /* Events that tell of threads, but for switches. */
+static const char waking[] = "sched_waking: ", wakeup[] = "sched_wakeup: ";
 static const struct {
 	const char *name;
 	enum graph_kind kind;
 	const char *text_key, *pid_key;
 } told[] = {
-	{ "sched_waking: ", GRAPH_WAKE, "comm", "pid" },
+	{ waking, GRAPH_WAKE, "comm", "pid" },
+	{ wakeup, GRAPH_WAKE, "comm", "pid" },
 	{ "task_newtask: ", GRAPH_FORK, "comm", "pid" },
 	{ "sched_process_fork: ", GRAPH_FORK, "child_comm", "child_pid" },
 	{ "sched_process_exec: ", GRAPH_EXEC, "filename", "pid" },
@@ -339,11 +342,19 @@ static bool put_told(struct text *t, struct graph_record *r, const char *text)
 	for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
 		if (strncmp(text, told[i].name, strlen(told[i].name)))
 			continue;
+		if (told[i].name == wakeup && t->has_waking)
+			return true;
 		r->depth = told[i].kind == GRAPH_FORK ? made_as(text) : 0;
 		put_other(t, r, told[i].kind, text, told[i].text_key, told[i].pid_key);
 		return true;
 	}
 	return false;
+}
+
+/* "sched_stat_runtime: …": an event, not a mark that begins so. */
+static bool is_sched_event(const char *text)
+{
+	return !strncmp(text, "sched_", 6) && text[strcspn(text, ": \t")] == ':';
 }
 
 /* What stands in comments: events that were enabled, and marks. */
@@ -358,7 +369,7 @@ static void put_comment(struct text *t, const struct line *l, struct graph_recor
 	if (!strncmp(own, "sched_switch: ", 14)) {
 		if (put_other(t, r, GRAPH_SWITCH, own, "next_comm", "next_pid"))
 			cpu_at(t, l->cpu)->pid = r->other;
-	} else if (!put_told(t, r, own) && strncmp(own, "sched_", 6) && *skip_blanks(own)) {
+	} else if (!put_told(t, r, own) && !is_sched_event(own) && *skip_blanks(own)) {
 		r->kind = GRAPH_LOG;
 		put(t, r, own);
 	}
@@ -462,13 +473,14 @@ static bool take_loss(struct text *t, const char *text)
 	return true;
 }
 
-/* Who runs on a CPU at first shows where that changes. */
-static void find_first_tasks(struct text *t, FILE *file)
+/* What the whole text shows: who runs on a CPU at first, by where that changes; and which event tells of wake-ups. */
+static void look_ahead(struct text *t, FILE *file)
 {
 	char text[LINE];
 	struct line from, to;
 
 	while (fgets(text, sizeof text, file)) {
+		t->has_waking = t->has_waking || strstr(text, waking);
 		from = to = (struct line){ 0 };
 		if (!parse_change(text, &from, &to) || cpu_at(t, from.cpu)->pid != NOT_TOLD)
 			continue;
@@ -508,7 +520,7 @@ void graph_text_read(struct graph_writer *w, int fd)
 
 	t->to = w;
 	if (file) {
-		find_first_tasks(t, file);
+		look_ahead(t, file);
 		read_lines(t, file);
 		fclose(file);
 	}

@@ -71,12 +71,14 @@ static FILE *open_text(const struct folder *f, const char *name)
 
 static int by_address(const void *va, const void *vb)
 {
-	uint64_t a = ((const struct symbol *)va)->address, b = ((const struct symbol *)vb)->address;
+	const struct symbol *a = va, *b = vb;
 
-	return a < b ? -1 : a > b;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return !!*a->name - !!*b->name; /* what ends there comes before what begins */
 }
 
-/* "0000000000001139 T main": from where the module begins. */
+/* "0000000000001139 T main", "… P malloc" of the PLT, "… ? __sym_end" behind others: from where the module begins. */
 static void read_symbols(struct folder *f, struct module *m, const char *path)
 {
 	const char *base = strrchr(path, '/');
@@ -87,9 +89,9 @@ static void read_symbols(struct folder *f, struct module *m, const char *path)
 
 	while (file && fgets(line, sizeof line, file))
 		if (*line != '#' && sscanf(line, "%" SCNx64 " %c %1023[^\n]", &address, &type, text) == 3 &&
-		    strchr("TtWw", type)) {
+		    strchr("TtWwP?", type)) {
 			m->symbols = array_grow(m->symbols, m->count, &m->cap, sizeof *m->symbols);
-			m->symbols[m->count++] = (struct symbol){ address, xstrdup(text) };
+			m->symbols[m->count++] = (struct symbol){ address, xstrdup(type == '?' ? "" : text) };
 		}
 	if (file)
 		fclose(file);
@@ -138,6 +140,8 @@ static void add_thread(struct folder *f, const char *name)
 	memset(t, 0, sizeof *t);
 	t->tid = (int32_t)tid;
 	t->fd = openat(f->fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (t->fd < 0)
+		f->why = "has a thread's file that cannot be opened: is 'ulimit -n' below the number of threads?";
 }
 
 static void find_files(struct folder *f)
@@ -182,13 +186,15 @@ static void put_names(struct folder *f)
 		fclose(file);
 }
 
-static void advance(struct thread *t)
+static void advance(struct folder *f, struct thread *t)
 {
 	ssize_t n;
 
 	t->ns = UINT64_MAX;
 	if (t->len - t->used < RECORD) {
-		n = t->fd < 0 ? 0 : pread(t->fd, t->buf, sizeof t->buf, (off_t)t->at);
+		n = pread(t->fd, t->buf, sizeof t->buf, (off_t)t->at);
+		if (n < 0)
+			f->why = "has a thread's file that cannot be read";
 		t->used = 0;
 		t->len = n < 0 ? 0 : (size_t)n / RECORD * RECORD;
 		t->at += t->len;
@@ -267,11 +273,11 @@ static void read_folder(struct graph_writer *w, int fd)
 
 	find_files(&f);
 	put_names(&f);
-	for (size_t i = 0; i < f.n_threads; i++)
-		advance(&f.threads[i]);
+	for (size_t i = 0; !f.why && i < f.n_threads; i++)
+		advance(&f, &f.threads[i]);
 	while (!f.why && (t = earliest(&f))) {
 		put_record(&f, t);
-		advance(t);
+		advance(&f, t);
 	}
 	graph_writer_put(w, &(struct graph_record){ .kind = f.why ? GRAPH_FAILED : GRAPH_END }, f.why);
 }

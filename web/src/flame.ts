@@ -8,7 +8,8 @@ import type { Store, View } from "./store";
 /** The name of what is small and joined: how many calls that were is not known of all of it. */
 export const REST = 0;
 
-const ROW = 17, LETTER = 7, TWIN_ROWS = 300, CALLERS = 30;
+const ROW = 17, LETTER = 7, TWIN_ROWS = 300, CALLERS = 30, CANVAS_MOST = 32000;
+const CUT = "Deeper calls are not shown: click a box to see what is below it.";
 
 export interface Node { name: number; total: number; self: number; calls: number; children: Node[]; parent: Node | null; depth: number }
 
@@ -17,11 +18,18 @@ interface Box { node: Node; x: number; y: number; width: number }
 /** Sums of the functions in a graph: a recursion counts once. */
 export interface Sum { name: number; total: number; self: number; calls: number }
 
+/** Tell of every node below the root, callers first; where `enter` says false, of nothing below. Calls may be deeper than functions here may call themselves. */
+function walk(root: Node, enter: (node: Node) => boolean): void {
+  const todo = [root];
+  for (let node = todo.pop(); node; node = todo.pop())
+    if (node === root || enter(node)) for (let i = node.children.length; i--;) todo.push(node.children[i]!);
+}
+
 /** The tree of what is asked for. Its numbers are of that clock; the root's name is -1. */
 export function graph(data: Data, view: Pick<View, "phase" | "process" | "clock" | "reversed">): Node {
   const f = data.flame, weight = f[view.clock], root: Node = { name: -1, total: 0, self: 0, calls: 0, children: [], parent: null, depth: 0 };
   const asked = f.groups.map((g) => (view.phase === null || f.part || g.phase === view.phase) && (view.process === null || g.process === view.process));
-  const known = new Map<Node, Map<number, Node>>(), nodes: (Node | null)[] = [];
+  const known = new Map<Node, Map<number, Node>>(), nodes: (Node | null)[] = [], made = [root];
 
   const child = (parent: Node, name: number): Node => {
     let of = known.get(parent);
@@ -30,6 +38,7 @@ export function graph(data: Data, view: Pick<View, "phase" | "process" | "clock"
     if (!node) {
       node = { name, total: 0, self: 0, calls: 0, children: [], parent, depth: parent.depth + 1 };
       of.set(name, node);
+      made.push(node);
       parent.children.push(node);
     }
     return node;
@@ -51,31 +60,36 @@ export function graph(data: Data, view: Pick<View, "phase" | "process" | "clock"
     const parent = f.parent[i]!, node = child(parent < 0 ? root : nodes[parent]!, name);
     nodes[i] = node;
     node.self += self;
+    node.total += self;
     node.calls += f.calls[i]!;
-    for (let at: Node | null = node; at; at = at.parent) at.total += self;
   }
-  const sort = (node: Node) => {
+  /* children come after their parents */
+  for (let i = made.length; i--;) {
+    const node = made[i]!;
     node.children.sort((a, b) => b.total - a.total);
-    node.children.forEach(sort);
-  };
-  sort(root);
+    if (!view.reversed && node.parent) node.parent.total += node.total;
+  }
   return root;
 }
 
 /** By function, of a graph that is not reversed. */
 export function sums(root: Node): Map<number, Sum> {
-  const all = new Map<number, Sum>(), on = new Map<number, number>();
-  const walk = (node: Node) => {
-    const sum = all.get(node.name) ?? { name: node.name, total: 0, self: 0, calls: 0 }, depth = on.get(node.name) ?? 0;
+  const all = new Map<number, Sum>(), on = new Set<number>();
+  const path: { node: Node; outermost: boolean }[] = [];
+  walk(root, (node) => {
+    while (path.length && path[path.length - 1]!.node !== node.parent) {
+      const left = path.pop()!;
+      if (left.outermost) on.delete(left.node.name);
+    }
+    const sum = all.get(node.name) ?? { name: node.name, total: 0, self: 0, calls: 0 }, outermost = !on.has(node.name);
     all.set(node.name, sum);
     sum.self += node.self;
     sum.calls += node.calls;
-    if (!depth) sum.total += node.total;
-    on.set(node.name, depth + 1);
-    node.children.forEach(walk);
-    on.set(node.name, depth);
-  };
-  root.children.forEach(walk);
+    if (outermost) sum.total += node.total;
+    on.add(node.name);
+    path.push({ node, outermost });
+    return true;
+  });
   return all;
 }
 
@@ -88,6 +102,7 @@ export class FlameGraph {
   private top!: Node;       /* that is shown as wide as there is room */
   private focus: Node | null = null;
   private boxes: Box[] = [];
+  private isCut = false;    /* rows are left out: a canvas can only be so high */
   private asked = 0;
 
   constructor(private readonly data: Data, private readonly store: Store, private readonly point: (text: string, x: number, y: number) => void) {
@@ -196,26 +211,25 @@ export class FlameGraph {
     if (!this.asked) this.asked = requestAnimationFrame(() => ((this.asked = 0), this.paint()));
   }
 
-  /** Where everything is that is wide enough to be seen. Around the top, and below it. */
-  private lay(width: number): number {
-    this.boxes = [];
-    let y = 0;
-    const around: Node[] = [];
-    for (let at: Node | null = this.top; at; at = at.parent) around.unshift(at);
-    for (const node of around) this.boxes.push({ node, x: 0, y: y++ * ROW, width });
-    let deepest = y;
-    const below = (node: Node, x: number, room: number, row: number) => {
-      for (const c of node.children) {
-        const w = node.total ? (c.total / node.total) * room : 0;
+  /** Where everything is that is wide enough to be seen, in at most so many rows: around the top, as far as half of them are enough, and below it. */
+  private lay(width: number, most: number): number {
+    const around: Node[] = [], end = (most - 1) * ROW; /* the last row is for a word that others are left out */
+    for (let at: Node | null = this.top; at && around.length < most / 2; at = at.parent) around.unshift(at);
+    this.boxes = around.map((node, i) => ({ node, x: 0, y: i * ROW, width }));
+    this.isCut = false;
+    /* row after row */
+    for (let i = around.length - 1; i < this.boxes.length; i++) {
+      const b = this.boxes[i]!, y = b.y + ROW;
+      let x = b.x;
+      for (const node of b.node.children) {
+        const w = b.node.total ? (node.total / b.node.total) * b.width : 0;
         if (w < 0.5) break; /* the others are narrower */
-        this.boxes.push({ node: c, x, y: row * ROW, width: w });
-        if (row + 1 > deepest) deepest = row + 1;
-        below(c, x, w, row + 1);
+        this.isCut ||= y >= end;
+        if (y < end) this.boxes.push({ node, x, y, width: w });
         x += w;
       }
-    };
-    below(this.top, 0, width, y);
-    return deepest;
+    }
+    return this.boxes.at(-1)!.y / ROW + (this.isCut ? 2 : 1);
   }
 
   private matches(): (node: Node) => boolean {
@@ -226,10 +240,11 @@ export class FlameGraph {
   }
 
   private paint(): void {
-    const c = this.canvas, width = c.clientWidth, height = this.lay(width) * ROW + 2, ratio = devicePixelRatio, t = theme();
+    const c = this.canvas, width = c.clientWidth, ratio = devicePixelRatio, t = theme();
+    const height = this.lay(width, Math.floor((CANVAS_MOST / ratio - 2) / ROW)) * ROW + 2;
     c.style.height = `${height}px`;
     c.width = Math.round(width * ratio);
-    c.height = Math.round(Math.min(height * ratio, 32000));
+    c.height = Math.round(height * ratio);
     const g = c.getContext("2d")!, marked = this.matches();
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.fillStyle = t.back;
@@ -237,16 +252,17 @@ export class FlameGraph {
     g.font = "12px system-ui, sans-serif";
     g.textBaseline = "middle";
     for (const b of this.boxes) this.paintBox(g, b, marked(b.node), t);
+    g.fillStyle = t.front;
+    if (this.isCut) g.fillText(CUT, 3, height - 2 - ROW / 2);
     this.share(marked);
     const where = this.top === this.root ? "" : ` below ${this.name(this.top)}`;
-    c.setAttribute("aria-label", `Flame graph of ${this.weight(this.top.total)}${where}. Arrow keys go through it, Enter zooms, Escape shows all.`);
+    c.setAttribute("aria-label", `Flame graph of ${this.weight(this.top.total)}${where}. Arrow keys go through it, Enter zooms, Escape shows all.${this.isCut ? ` ${CUT}` : ""}`);
     this.twin();
   }
 
   private paintBox(g: CanvasRenderingContext2D, b: Box, marked: boolean, t: Theme): void {
     const name = this.name(b.node), kind = b.node.name < 0 ? "o" : this.data.flame.kinds[b.node.name]!;
-    const isAround = b.node !== this.top && b.width === this.canvas.clientWidth && this.boxes.indexOf(b) < this.top.depth;
-    g.globalAlpha = isAround ? 0.55 : 1;
+    g.globalAlpha = b.node.depth < this.top.depth ? 0.55 : 1; /* around the top */
     g.fillStyle = marked ? t.mark : ofFunction(name, kind);
     g.fillRect(b.x, b.y, Math.max(0.5, b.width - 0.5), ROW - 1);
     g.globalAlpha = 1;
@@ -264,11 +280,12 @@ export class FlameGraph {
   /** How much of all is in what the search found: within others that it found, it counts once. */
   private share(marked: (node: Node) => boolean): void {
     let found = 0;
-    const walk = (node: Node) => {
-      if (marked(node)) found += node.total;
-      else node.children.forEach(walk);
-    };
-    if (this.store.view.search) walk(this.root);
+    if (this.store.view.search)
+      walk(this.root, (node) => {
+        if (!marked(node)) return true;
+        found += node.total;
+        return false;
+      });
     document.getElementById("flame-share")!.textContent = this.store.view.search ? `found: ${percent(found, this.root.total)}` : "";
   }
 

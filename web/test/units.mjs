@@ -63,6 +63,13 @@ test("a recursion counts once in a function's total", () => {
   assert.deepEqual([of.get(0).total, of.get(0).self, of.get(1).total], [7, 5, 6]);
 });
 
+test("calls may be deeper than functions here may call themselves", () => {
+  const deep = 65000, each = (value) => Array.from({ length: deep }, (_, i) => value(i));
+  const flame = { groups: [{ phase: 1, process: 0 }], names: ["f", "g"], kinds: "kk", group: each(() => 0), parent: each((i) => i - 1), name: each((i) => i % 2), calls: each(() => 1), insns: each(() => 1), ns: each(() => 1), part: false };
+  const root = graph({ flame }, all), of = sums(root);
+  assert.deepEqual([root.total, of.get(0).total, of.get(1).total, of.get(1).self], [deep, deep, deep - 1, deep / 2]);
+});
+
 test("of a part of the time there are no phases to narrow to", () => {
   const flame = { ...drawnFlame(4, 50), part: true };
   flame.groups.forEach((g) => (g.phase = null));

@@ -170,7 +170,7 @@ static void say_left_calls(const struct job *job)
 	if (left->deep_calls) {
 		buf_printf(&line, "%s", line.len ? ", and " : "");
 		put_count(&line, left->deep_calls);
-		buf_printf(&line, " calls with %u or more around them", job->options.part.max_depth);
+		buf_printf(&line, " calls with %u or more around them", left->max_depth);
 	}
 	if (line.len)
 		fprintf(stderr, "upto: left out: %.*s; what ran in them is their callers'\n", (int)line.len,
