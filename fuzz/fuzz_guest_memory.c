@@ -25,6 +25,7 @@
 #include "recorder/values/returns.h"
 #include "recorder/values/trace_events.h"
 #include "recorder/watch/watch.h"
+#include "recorder/x86/entry_call.h"
 #include "trace/code_records.h"
 #include "trace/content.h"
 #include "trace/stack_records.h"
@@ -118,6 +119,12 @@ uint64_t registers_ask(struct registers *r, enum reg reg)
 const char *boot_meta_key(const char *key)
 {
 	return key;
+}
+
+void entry_call_find(struct vcpu *v, struct entry_call *ret)
+{
+	(void)v;
+	*ret = (struct entry_call){ 0 };
 }
 
 void watch_tell_beside(struct vcpu *v, struct fact *fact, bool has_clock)

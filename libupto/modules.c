@@ -16,7 +16,8 @@ enum { MODULES_MAX = 1024, ID_MAX = 64, PATH_BYTES = 4096 };
 static struct {
 	struct module {
 		uint64_t base, from, to;
-		int here;
+		uint64_t key; /* hash of its build-id and path: another may have come to the same place */
+		int here;     /* else it was unloaded, and that is not told yet */
 	} list[MODULES_MAX];
 	unsigned count;
 	unsigned long long adds, subs;
@@ -29,6 +30,9 @@ static struct {
  */
 enum { NOBODY, LOOKS, FORKS };
 static int lock_is_for = NOBODY;
+
+/* Looks that began, and the last one that ended: there is one at a time. */
+static unsigned begun, ended;
 
 static void nap(void)
 {
@@ -64,6 +68,16 @@ void modules_go_on(void)
 int modules_are_looked_at(void)
 {
 	return __atomic_load_n(&lock_is_for, __ATOMIC_RELAXED) == LOOKS;
+}
+
+unsigned modules_next_look(void)
+{
+	return __atomic_load_n(&begun, __ATOMIC_ACQUIRE) + 1;
+}
+
+int modules_looked(unsigned look)
+{
+	return (int)(__atomic_load_n(&ended, __ATOMIC_ACQUIRE) - look) >= 0;
 }
 
 struct look {
@@ -102,6 +116,23 @@ static size_t build_id(const struct dl_phdr_info *info, uint8_t *id)
 	return 0;
 }
 
+static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+{
+	const uint8_t *b = bytes;
+
+	while (n--)
+		h = (h ^ *b++) * 0x100000001b3; /* FNV-1a */
+	return h;
+}
+
+static uint64_t key(const struct dl_phdr_info *info)
+{
+	uint8_t id[ID_MAX];
+	uint64_t h = hash(0xcbf29ce484222325, id, build_id(info, id));
+
+	return info->dlpi_name ? hash(h, info->dlpi_name, strlen(info->dlpi_name)) : h;
+}
+
 static struct calls_module bounds(const struct dl_phdr_info *info)
 {
 	struct calls_module m = { .base = info->dlpi_addr, .from = UINT64_MAX };
@@ -138,20 +169,57 @@ static void put(struct file *f, const struct dl_phdr_info *info, const struct ca
 	file_put(f, CALLS_MODULE, &m, sizeof m, more, m.build_id_bytes + m.path_bytes);
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *data)
+/* Mark it as there. 0: it is not known. */
+static int is_known(const struct dl_phdr_info *info, const struct calls_module *m)
+{
+	uint64_t k = key(info);
+
+	for (unsigned i = 0; i < known.count; i++)
+		if (known.list[i].from == m->from && known.list[i].base == m->base && known.list[i].key == k)
+			return known.list[i].here = 1;
+	return 0;
+}
+
+static int mark(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	struct calls_module m = bounds(info);
+
+	(void)size;
+	(void)unused;
+	is_known(info, &m);
+	return 0;
+}
+
+/* Forget those that are gone, and lay there: it is told only now, for most come again to where they were. */
+static void put_gone(struct file *f, uint64_t from, uint64_t to)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < known.count; i++) {
+		const struct module m = known.list[i];
+
+		if (m.here || m.from >= to || m.to <= from)
+			known.list[kept++] = m;
+		else
+			file_put(f, CALLS_UNLOADED, &m.from, sizeof m.from, NULL, 0);
+	}
+	known.count = kept;
+}
+
+static int add(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct calls_module m = bounds(info);
 	struct look *l = data;
 
 	(void)size;
-	for (unsigned i = 0; i < known.count; i++)
-		if (known.list[i].from == m.from && known.list[i].base == m.base) {
-			known.list[i].here = 1;
-			return 0;
-		}
-	if (m.to <= m.from || known.count == MODULES_MAX)
+	if (m.to <= m.from || is_known(info, &m))
 		return 0;
-	known.list[known.count++] = (struct module){ .base = m.base, .from = m.from, .to = m.to, .here = 1 };
+	put_gone(l->file, m.from, m.to);
+	if (known.count == MODULES_MAX)
+		put_gone(l->file, 0, UINT64_MAX);
+	if (known.count == MODULES_MAX)
+		return 0;
+	known.list[known.count++] = (struct module){ m.base, m.from, m.to, .key = key(info), .here = 1 };
 	put(l->file, info, &m);
 	return 0;
 }
@@ -159,25 +227,14 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *data)
 static void look(struct file *f)
 {
 	struct look l = { .file = f };
-	unsigned kept = 0;
 
 	dl_iterate_phdr(find_changes, &l);
 	if (known.looked && l.adds == known.adds && l.subs == known.subs)
 		return;
 	for (unsigned i = 0; i < known.count; i++)
 		known.list[i].here = 0;
-	/* one that is gone may have left its place to another, which is told behind it */
-	if (known.looked && l.subs != known.subs) {
-		dl_iterate_phdr(look_at, &(struct look){ .file = f });
-		for (unsigned i = 0; i < known.count; i++) {
-			if (known.list[i].here)
-				known.list[kept++] = known.list[i];
-			else
-				file_put(f, CALLS_UNLOADED, &known.list[i].from, sizeof known.list[i].from, NULL, 0);
-		}
-		known.count = kept;
-	}
-	dl_iterate_phdr(look_at, &l);
+	dl_iterate_phdr(mark, NULL);
+	dl_iterate_phdr(add, &l);
 	known.adds = l.adds;
 	known.subs = l.subs;
 	known.looked = 1;
@@ -187,14 +244,16 @@ void modules_look(struct file *f)
 {
 	while (!take_lock(LOOKS))
 		nap();
+	__atomic_fetch_add(&begun, 1, __ATOMIC_SEQ_CST);
 	look(f);
+	__atomic_store_n(&ended, begun, __ATOMIC_RELEASE);
 	leave_lock();
 }
 
 int modules_have(uint64_t address)
 {
 	for (unsigned i = 0; i < known.count; i++)
-		if (address >= known.list[i].from && address < known.list[i].to)
+		if (known.list[i].here && address >= known.list[i].from && address < known.list[i].to)
 			return 1;
 	return 0;
 }

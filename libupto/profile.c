@@ -345,9 +345,10 @@ static int may_replace(void)
 	return !__gxx_personality_v0;
 }
 #else
+/* With the unwinder within, as by -static-libgcc, the program does not call those of exceptions.c. */
 static int may_replace(void)
 {
-	return 1;
+	return !symbols_program_has("_Unwind_RaiseException");
 }
 #endif
 

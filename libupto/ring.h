@@ -108,6 +108,8 @@ HIDDEN void steering_forget(void);
 
 /* Call each(name, address) for functions of the program and its libraries, until it returns 0. */
 HIDDEN void symbols_each(int (*each)(void *context, const char *name, uint64_t address), void *context);
+/* Has the program's own file that function? If it is stripped, only those that others can call are known. */
+HIDDEN int symbols_program_has(const char *function);
 
 /* jumps.c */
 
@@ -128,6 +130,9 @@ struct file;
 
 /* Put blocks of what was loaded and unloaded since the last time. */
 HIDDEN void modules_look(struct file *f);
+/* The number of the first look that begins after this. Has that one ended? For any thread. */
+HIDDEN unsigned modules_next_look(void);
+HIDDEN int modules_looked(unsigned look);
 /* It is being done, or waits for somebody who is in a callback of dl_iterate_phdr(3). For any thread. */
 HIDDEN int modules_are_looked_at(void);
 /* Does the address lie in a module that is known? */

@@ -92,6 +92,24 @@ static int each_module(struct dl_phdr_info *info, size_t size, void *data)
 	return !goes_on;
 }
 
+static int each_of_program(struct dl_phdr_info *info, size_t size, void *data)
+{
+	return each_module(info, size, data) ? 1 : -1; /* the program's own file is the first one */
+}
+
+static int is_other(void *wanted, const char *name, uint64_t address)
+{
+	(void)address;
+	return strcmp(wanted, name);
+}
+
+int symbols_program_has(const char *function)
+{
+	struct walk w = { is_other, (void *)(uintptr_t)function };
+
+	return dl_iterate_phdr(each_of_program, &w) > 0;
+}
+
 void symbols_each(int (*each)(void *context, const char *name, uint64_t address), void *context)
 {
 	struct walk w = { each, context };

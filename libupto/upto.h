@@ -6,8 +6,8 @@
  *
  * On x86-64 also for those that are compiled with -pg (and -mfentry), and linked without: functions that were not
  * inlined. Their return addresses are replaced while they run, which backtrace(3), pthread_cancel(3) and debuggers see:
- * there the stack ends. C++ exceptions pass all the same, but for programs with libupto.a, in which a call ends where
- * the next one begins that is not in it.
+ * there the stack ends. C++ exceptions pass all the same: in programs with libupto.a, or with the unwinder within
+ * (-static-libgcc), return addresses stay, and a call ends where the next one begins that is not in it.
  *
  * All of it may be called by any thread, and by signal handlers.
  */

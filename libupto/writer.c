@@ -795,27 +795,46 @@ static __attribute__((constructor(101))) void load(void)
 	errno = error;
 }
 
-/*
- * What is recorded and lies in a module that goes is to be written before, since another module may come to where it
- * was.
- */
-EXPORTED int dlclose(void *handle)
-{
-	enum { LOOKS = 1000 };
-	static int (*real)(void *);
-	const struct timespec little = { .tv_nsec = 100000 };
+enum { NAPS_MAX = 1000 };
+static const struct timespec until_written = { .tv_nsec = 100000 };
 
-	if (!real)
-		real = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
+static void wait_for_records(void)
+{
 	for (uint32_t i = 0; writer.runs && i < writer.n_rings && i < RINGS_MAX; i++) {
 		struct calls_ring *r = writer.rings[i];
 		uint64_t upto = r ? __atomic_load_n(&r->reserved, __ATOMIC_RELAXED) : 0;
 		unsigned held_up = 0;
 
-		while (r && writer.runs && __atomic_load_n(&r->taken, __ATOMIC_ACQUIRE) < upto && held_up < LOOKS) {
+		while (r && writer.runs && __atomic_load_n(&r->taken, __ATOMIC_ACQUIRE) < upto && held_up < NAPS_MAX) {
 			held_up = is_held_up(r) || modules_are_looked_at() ? held_up + 1 : 0;
-			nanosleep(&little, NULL);
+			nanosleep(&until_written, NULL);
 		}
 	}
-	return real(handle);
+}
+
+static void wait_for_look(void)
+{
+	unsigned look = modules_next_look(), held_up = 0;
+
+	while (__atomic_load_n(&writer.runs, __ATOMIC_ACQUIRE) && !modules_looked(look) && held_up < NAPS_MAX) {
+		held_up = modules_are_looked_at() ? held_up + 1 : 0;
+		nanosleep(&until_written, NULL);
+	}
+}
+
+/*
+ * Another module may come to where this one was. So what is recorded and lies in it is to be written before it goes,
+ * and that it is gone before another can come.
+ */
+EXPORTED int dlclose(void *handle)
+{
+	static int (*real)(void *);
+	int ret;
+
+	if (!real)
+		real = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
+	wait_for_records();
+	ret = real(handle);
+	wait_for_look();
+	return ret;
 }

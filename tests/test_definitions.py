@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from guest import TOP, UPTO_ASAN, WORK, Once, is_older, record, run
+from guest import CHECK, TOP, UPTO_ASAN, WORK, Once, is_older, record, run
 from test_sources import multiboot, other_args
 
 SOURCES = [os.path.join(TOP, "tests/programs", name) for name in ("defined.c", "defined_too.c")]
@@ -231,3 +231,125 @@ def test_strings():
         *(f"names{n}=+0(+{at}(+0(%di))):string" for n, at in (("", 0), ("_1", 8), ("_2", 16)))]
     refused(k, "weigh %di:string[..3]", "no type of a probe's value")
     refused(k, "weigh %di:string[64] b=%di:string[64] c=%di:string[1]", "more values than a probe may have")
+
+
+def built(folder, sources, *options, tool="gcc"):
+    """A program of these sources, {file: text}, that nothing runs."""
+    for name, text in sources.items():
+        (folder / name).write_text(text)
+    if not shutil.which(tool):
+        pytest.skip("no " + tool)
+    path = str(folder / "program")
+    run(tool, "-g", "-O2", "-w", "-static", "-nostdlib", "-Wl,-e,main", "-o", path, *(name for name in sources if not name.endswith((".h", ".ld"))), *options, cwd=folder)
+    return path
+
+
+@pytest.mark.parametrize("options", [[], ["-flto"]])
+def test_inlined_elsewhere(tmp_path, options):
+    """A header's function that stands by itself in one unit is inlined in others, by its name as by a pattern; -flto has all code in another unit."""
+    p = built(tmp_path, {"h.h": "extern volatile int sink;\nstatic inline int helper(int v) { sink += v; return sink ^= 5; }\n",
+                         "a.c": '#include "h.h"\nvolatile int sink;\nint (*volatile fp)(int) = helper;\n__attribute__((noinline)) int first(int x) { return helper(x) + 1; }\n',
+                         "b.c": '#include "h.h"\nextern int (*volatile fp)(int);\nint first(int);\n'
+                                '__attribute__((noinline)) int second(int y)\n{\n\tsink = y;\n\treturn helper(y + 3) * first(y);\n}\nint main(int c) { return fp(c) + second(c); }\n'}, *options)
+    by_name, by_pattern = (sorted(probe(p, "-D", text).stdout.splitlines()) for text in ("helper v", "helper* v"))
+    assert len(by_name) == 3 and by_name == by_pattern, (by_name, by_pattern)
+    for function, values in ("first", "x"), ("second", "y"):
+        assert definition(p, f"{function} {values}") == {function: [place_of(p, function), values + "=%di:s32"]}
+        assert f"\tint\t{values}\n" in probe(p, "-V", function).stdout
+    assert definition(p, "second:2 y").keys() == {"second_L2"} and "\tsink = y;" in probe(p, "-L", "second").stdout
+
+
+FIRST = """
+struct pair { long a, b; }; struct many { long a[4]; };
+volatile long sink;
+__attribute__((noinline)) void use(volatile int *p) { sink += *p; }
+__attribute__((noinline)) int f(int x, long y, double z, struct pair two, struct many all, int w, int u, int v)
+{
+	volatile int l[4];
+
+	l[x & 3] = y;
+	use(&l[y & 3]);
+	use(&x);
+	use((int *)&two);
+	return l[1] + x + y + z + two.b + all.a[2] + w + u + v;
+}
+int main(int c) { struct pair p = { c, 2 }; static struct many m; return f(c, 2, 3, p, m, c, 5, 6); }
+"""
+
+
+@pytest.mark.parametrize("tool,options", [("gcc", ["-O0"]), ("gcc", ["-fno-var-tracking"]), ("gcc", []), ("clang", ["-O0"])])
+def test_first_instruction(tmp_path, tool, options):
+    """Where a function begins, its parameters are where callers put them, also if they have one place in all of it, which is made later."""
+    p = built(tmp_path, {"f.c": FIRST}, *options, tool=tool)
+    place, *values = definition(p, "f x y two.b all.a[2] w u v")["f"]
+    assert place == place_of(p, "f")
+    assert values == ["x=%di:s32", "y=%si:s64", "b=%cx:s64", "a=+24(%sp):s64", "w=%r8:s32", "u=%r9:s32", "v=+40(%sp):s32"]
+    refused(p, "f l[1]", "l: ")
+
+
+GIVEN = """
+typedef float four __attribute__((vector_size(16)));
+struct empty {}; struct point { int x, y; point(int a, int b) : x(a), y(b) {} };
+struct owner { int *p; owner(owner &&o); ~owner(); }; struct holder { owner o; };
+struct base { virtual int get(); int n; }; struct floating { float f; };
+enum small : unsigned char { SMALL = 200 }; enum below { BELOW = -1 };
+volatile int sink;
+owner::owner(owner &&o) : p(o.p) {} owner::~owner() { sink++; } int base::get() { return n; }
+#define NOT __attribute__((noinline, noclone)) extern "C"
+NOT int given_empty(empty, int x) { return sink = x; }
+NOT int given_point(point p, int x) { return sink = p.y + x; }
+NOT int given_owner(owner o, int x) { return sink = x; }
+NOT int given_holder(holder h, int x) { return sink = x; }
+NOT int given_base(base b, int x) { return sink = x; }
+NOT owner *given_pointer(owner *o, owner &r, int x) { sink = x; return o; }
+NOT holder given_result(int x) { sink = x; return holder{owner(static_cast<owner &&>(*(owner *)0))}; }
+NOT int given_vector(four v, int x) { return sink = v[0] + x; }
+NOT int given_quad(__float128 v, int x) { return sink = x; }
+NOT int given_floating(floating f, int x) { return sink = f.f + x; }
+NOT int given_member(int (base::*m)(), int x) { return sink = x + (m != nullptr); }
+NOT int given_enums(small s, below b, int x) { return sink = s + b + x; }
+static __attribute__((noinline)) int given_some(int unused, int x) { return sink = x; }
+int main(int c) { return given_some(c, 5) + given_some(c + 1, 5) + given_point(point(c, 1), c); }
+"""
+SIX = "rdi:r8:rdi rsi:r8:rsi rdx:r8:rdx rcx:r8:rcx r8:r8:r8 r9:r8:r9"
+
+
+@pytest.mark.parametrize("tool", ["g++", "clang++"])
+def test_given(tmp_path, tool):
+    """What a program's function takes is by the ABI; where that cannot be told, it is the registers. g++ does not say which classes are given by their address."""
+    p = built(tmp_path, {"given.cc": GIVEN}, *["-fno-rtti", "-fno-exceptions", "-nodefaultlibs", "-Wl,--unresolved-symbols=ignore-all"], tool=tool)
+    lines = run(os.path.join(CHECK, "tests/program_prototypes"), p, "").stdout.decode().splitlines()
+    said = {function: rest for function, _, rest in (line.partition(" ") for line in lines)}
+    address = lambda first: f"{first}:p8:rdi x:d4:rsi" if tool == "clang++" else SIX
+    want = {"empty": ":o0:nowhere x:d4:rdi", "point": "p:o8:rdi x:d4:rsi", "owner": address("o"), "holder": address("h"), "base": address("b"),
+            "pointer": "o:p8:rdi r:p8:rsi x:d4:rdx", "result": address("(result)"), "vector": SIX, "quad": SIX, "floating": SIX, "member": SIX,
+            "enums": "s:u1:rdi b:d4:rsi x:d4:rdx"}
+    assert {name: said["given_" + name] for name in want} == want
+    clones = [rest for function, rest in said.items() if "given_some" in function]
+    assert clones == [SIX] or tool == "clang++", said
+
+
+def test_old_members():
+    """DWARF 2 has members' places as expressions."""
+    old = compiled("dwarf-2", "-gdwarf-2", "-Wl,-e,start_kernel", "-Wl,--defsym=_text=__executable_start")
+    for text in "weigh item->next->names[1] item->grid[2] item->bytes", "weigh item->in.low item->in.high":
+        assert definition(old, text) == definition(kernel(), text), text
+
+
+def test_per_cpu(tmp_path):
+    """A per-CPU variable has no one place, wherever the kernel's image has the template."""
+    k = built(tmp_path, {"k.c": '__attribute__((section(".data..percpu"))) int own = 3;\nint all = 4;\nvoid start_kernel(int x) { own += x; all++; }\n',
+                         "k.ld": "SECTIONS { . = 0xffffffff81000000; _text = .; .text : { *(.text) } .data : { *(.data) }\n"
+                                 "__per_cpu_start = .; .data..percpu : { *(.data..percpu) } __per_cpu_end = .; }\n"}, "-Wl,-T,k.ld", "-Wl,-e,start_kernel", "-mcmodel=kernel", "-fno-pic")
+    assert definition(k, "start_kernel all") == {"start_kernel": ["start_kernel+0", "all=@all+0:s32"]}
+    refused(k, "start_kernel own", "it is each CPU's own")
+
+
+def test_namespaces(tmp_path):
+    """clang has functions within the entries of their namespaces."""
+    p = built(tmp_path, {"n.cc": "volatile int sink;\nnamespace outer { namespace {\ninline int in(int a) { sink = a; return a * 3; }\n"
+                                 "__attribute__((noinline)) int own(int y) { return in(y) + 2; }\n} }\nint main(int c) { return outer::own(c); }\n"}, tool="clang++")
+    [own] = re.findall(r"\w+ t (\S*own\S*)", run("nm", p).stdout.decode())
+    assert definition(p, "own y") == {"own": [place_of(p, own), "y=%di:s32"]}
+    assert definition(p, "in a").keys() == {"in"}
+    assert "\tint\ty\n" in probe(p, "-V", "own").stdout

@@ -122,6 +122,15 @@ def test_static_alone(tmp_path):
     assert all(counts[f"nasty::{n}"] == 300 for n in ("inner", "middle", "outer")), counts
 
 
+def test_unwinder_within(tmp_path):
+    """Where exceptions do not come by libupto, return addresses stay as they are, and what is thrown is caught."""
+    (tmp_path / "within.cc").write_text("__attribute__((noinline)) void thrower(int i) { if (i % 2) throw i; }\n"
+                                        "int main() { int n = 0; for (int i = 0; i < 10; i++) try { thrower(i); } catch (int) { n++; } return n; }\n")
+    run("g++", "-O1", "-pg", "-static-libgcc", "-static-libstdc++", "-o", "within", "within.cc", cwd=tmp_path)
+    (file,), _ = execute(tmp_path, "./within", status=5)
+    assert calls_of(file)["thrower"] == 10, calls_of(file)
+
+
 def test_jumps(tmp_path):
     """What longjmp() left has ended when its setjmp() goes on, also out of a handler of a signal."""
     file, = execute(tmp_path, program("nasty"), "longjmp")[0]
@@ -438,6 +447,21 @@ def test_loaded_late(tmp_path):
     # its own hooks come behind those of the C library, which do nothing: upto exec's come before
     file, = execute(tmp_path, "./host", options=["-o", "exec.upto"])[0]
     assert {re.sub(r" \[.*", "", f): n for f, n in calls_of(file).items()} == {"plug": 1, "inner": 2}, calls_of(file)
+
+
+def test_place_taken(tmp_path):
+    """A plugin that comes to where another one was has its own functions; one that comes again is the same one."""
+    (tmp_path / "host.c").write_text("#include <dlfcn.h>\nint main(int argc, char **argv) { (void)argv; for (int i = 0; i < 40; i++) { void *p = dlopen(argc > 1 || i % 2 ? \"./second.so\" : \"./first.so\", RTLD_NOW);\n"
+                                     '((void (*)(void))dlsym(p, "plug"))(); dlclose(p); } return 0; }\n')
+    run("gcc", "-O1", "-o", "host", "host.c", "-ldl", cwd=tmp_path)
+    for name in "first", "second":
+        (tmp_path / f"{name}.c").write_text(f"static volatile int n;\n__attribute__((noinline)) static void {name}(void) {{ n++; }}\nvoid plug(void) {{ {name}(); }}\n")
+        run("gcc", "-O1", "-finstrument-functions", "-shared", "-fPIC", "-o", f"{name}.so", f"{name}.c", cwd=tmp_path)
+    file, = execute(tmp_path, "./host", options=["-o", "exec.upto"])[0]
+    assert calls_of(file) == {"plug": 40, "first": 20, "second": 20}, calls_of(file)
+    file, = execute(tmp_path, "./host", "again", options=["-o", "again.upto"])[0]
+    rows = sorted((f["function"], f["calls"]) for f in upto_json("top", "--json", "-n", "0", file)["functions"] if f["calls"])
+    assert rows == [("plug", 40), ("second", 40)], rows
 
 
 @pytest.mark.skipif(not shutil.which("uftrace"), reason="no uftrace")

@@ -16,7 +16,9 @@ import time
 import pytest
 
 from guest import TOP, UPTO, UPTO_ASAN, WORK, initrd, once_a_run, qemu_args, record, run, upto_json
+from made import KERNEL, make
 from test_code import image as code_image, recording
+from test_made import CHILD, CLONE, INIT, SIGNALS, STACK, boot, entry, program as made_program, result
 from test_thin import base
 
 M64 = (1 << 64) - 1
@@ -148,10 +150,10 @@ CASES = [
     ('BEGIN { @m[5] = 2; printf("%s", str($1, @m[5] + 1)); clear(@m); }', "wor\n"),
     ('BEGIN { @s["a", 1] += 5; @s["a", 1] <<= 1; @s["b", 2]++; ++@s["b", 2]; $x = 1; $x += 2; @t[(1, 2), "k"] |= $x; }', "@s[b, 2]: 2\n@s[a, 1]: 10\n@t[(1, 2), k]: 3\n"),
     ('BEGIN { @[probe] = count(); } BEGIN { @[probe] = count(); } END { @[probe] = count(); }', "@[END]: 1\n@[BEGIN]: 2\n"),
-    # as map_stats_contents() and lhist_to_str() of bpftrace have it: only averages, sums and hist() are divided, and all stats() are there
+    # as bpftrace has it, which says so of stats(): only averages, sums and hist() are divided, and all stats() are there
     ('BEGIN { @s["a"] = stats(10); @s["a"] = stats(20); @s["b"] = stats(90); print(@s, 1, 10); @l = lhist(5, 0, 20, 10); @l = lhist(6, 0, 20, 10); print(@l, 0, 2); @c = sum(50); print(@c, 0, 10); '
      '@h = hist(0); @h = hist(0); print(@h, 0, 2); clear(@s); clear(@l); clear(@c); clear(@h); }',
-     "@s[a]: count 2, average 1, total 30\n@s[b]: count 1, average 9, total 90\n\n@l: \n" + f"{'[0, 10)':<16}{2:>8} |{'@' * 52}|\n\n@c: 5\n@h: \n{'[0]':<16}{1:>8} |{'@' * 52}|\n\n\n\n"),
+     "@s[a]: count 2, average 15, total 30\n@s[b]: count 1, average 90, total 90\n\n@l: \n" + f"{'[0, 10)':<16}{2:>8} |{'@' * 52}|\n\n@c: 5\n@h: \n{'[0]':<16}{1:>8} |{'@' * 52}|\n\n\n\n"),
     # src/stdlib/strings/signal.h of bpftrace
     ('BEGIN { for ($i : 0..3) { printf("%s|", signal_name($i)); } printf("%s|%s|%s|%s|%s|%s|%s", signal_name(9), signal_name(31), signal_name(32), signal_name(34), signal_name(64), '
      'signal_name(65), signal_name(-1)); }',
@@ -185,7 +187,12 @@ CASES = [
     ('BEGIN { printf("%d %x %hhx %hx %hhd", 4294967196, 0x12345678abcdef, 0x12345678abcdef, 0x12345678abcdef, 0xff); }', "4294967196 12345678abcdef ef cdef -1"),
     # a range's end is calculated once
     ('BEGIN { $a = 10; for ($i : 0..$a) { $a--; printf("%d ", $i); } @a = 10; for ($i : 0..@a) { @a += 1; for ($j : 0..2) { @b++; } } }', "0 1 2 3 4 5 6 7 8 9 @a: 20\n@b: 20\n"),
-    ('BEGIN { $p = (int32 *)0x1000; print($p); @k[(int8 *)4096] = 1; @a = (int16 *)50; printf("%d %x ", $p, $p); }', "0x1000\n4096 1000 @a: 0x32\n@k[0x1000]: 1\n"),
+    ('BEGIN { $p = (int32 *)0x1000; print($p); @k[(int8 *)4096] = 1; @a = (int16 *)50; printf("%d %x ", $p, $p); }', "4096\n4096 1000 @a: 50\n@k[0x1000]: 1\n"),
+    # in keys numbers have a sign, and addresses 0x; elsewhere they are what they are
+    ('BEGIN { @k[(uint64)0xffff888003f1e000, "x"] = (1, (int8 *)0x1234); @n[(uint64)0xfffffffffffffff5] = count(); print((uint64)0xfffffffffffffff5); }',
+     "18446744073709551605\n@k[-131391573336064, x]: (1, 4660)\n@n[-11]: 1\n"),
+    ('BEGIN { printf("%s %s %s", ksym(0), usym(0), ksym(16)); }', "0 0 0x10"),
+    ('BEGIN { print(-(uint64)5); print(-5); $x = (uint16)0x1234; if (cpu > 9) { $x = 0; } printf("%x", bswap($x)); }', "18446744073709551611\n-5\n3412"),
     ('BEGIN { @x[1] = 5; print(@x[1]); print(@x[9]); @t[1] = "q"; print(@t[1]); clear(@x); clear(@t); }', "5\n0\nq\n\n\n"),
     ('config = { print_maps_on_exit = false; stack_mode = raw, max_strlen=64 } BEGIN { @x = 1; printf("z"); }', "z"),
     ('BEGIN { printf("%d %d %d", (bool)256, (bool)0, (bool)-1 == 1); if ((bool)256) { printf("t"); } }', "1 0 1t"),
@@ -337,7 +344,7 @@ def test_given():
     lines = [json.loads(line) for line in run(UPTO_ASAN, "run", "--json", "-e", program, base(2)).stdout.splitlines()][1:]
     assert lines == [{"type": "hist", "data": {"@": buckets}}] * 2, lines
     lines = [json.loads(line) for line in run(UPTO_ASAN, "run", "--json", "-e", 'BEGIN { @ = stats(50); print(@, 0, 5); }', base(2)).stdout.splitlines()][1:]
-    assert [line["data"]["@"] for line in lines] == [{"count": 1, "average": 10, "total": 50}, {"count": 1, "average": 50, "total": 50}], lines
+    assert [line["data"]["@"] for line in lines] == [{"count": 1, "average": 50, "total": 50}] * 2, lines
 
 
 def test_exit_code():
@@ -481,6 +488,11 @@ WRONG = [
     ("return:vfs_read { @ns = hist(duration); @b = sum(retval); }", 1, 30, "where something is read at the same return"),
     ("kretprobe:vfs_read /insns > 5/ { print(retval); }", 1, 21, "where something is read at the same return"),
     ("software:minor-faults { }", 1, 1, "expected software:page-faults"),
+    ("software:faults:1x { }", 1, 1, "expected page-faults, context-switches"),
+    ("tracepoint:syscalls:sys_enter_read:extra { }", 1, 1, "expected tracepoint:SYSTEM:NAME"),
+    ("uprobe:/bin/x:f:g { }", 1, 1, "expected the program's path, and a function"),
+    ("kprobe:ext4:f:g { }", 1, 1, "expected a function's name"),
+    ("tracepoint:syscalls:sys_enter_execve { join(args.envp); }", 1, 40, "join() is there for args.argv"),
     ("#if F(1)\nBEGIN { }\n#endif\nEND { }", 1, 1, "this condition is not understood"),
     ("#if 0\n#if F(1)\n#endif\n#elif G(1)\n#endif\nEND { }", 4, 1, "this condition is not understood"),
     ("BEGIN { @ = " + "1 + " * 600 + "1; }", 1, None, "nested too deep"),
@@ -654,7 +666,7 @@ def test_signed_arguments():
     calls = [c for c in upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"] if c["name"] == "openat"]
     want = collections.Counter(str(int.from_bytes((int(c["args"][0], 16) & 0xffffffff).to_bytes(4, "big"), "big", signed=True)) for c in calls)
     assert maps["@"] == want and want["-100"] > 10, (maps["@"], want)
-    assert maps["@raw"] == collections.Counter(str(int(c["args"][0], 16)) for c in calls), maps["@raw"]  # there it is the register
+    assert maps["@raw"] == collections.Counter(str(signed(int(c["args"][0], 16))) for c in calls), maps["@raw"]  # there it is the register
 
 
 def test_parents():
@@ -711,6 +723,65 @@ def test_system_calls():
     assert maps["@"] == {f"tracepoint:syscalls:sys_enter_{name}": n for name, n in named.items()}, maps["@"]
     assert set(maps["@r"]) == {"tracepoint:raw_syscalls:sys_enter", "tracepoint:raw_syscalls:sys_exit"} and maps["@r"]["tracepoint:raw_syscalls:sys_enter"] == len(calls)
     return f"{len(calls)} calls"
+
+
+def test_overtaken():
+    """Calls that a signal's handler overtook, that are made again, and of which what returns is another program, or another thread."""
+    exits = 'tracepoint:syscalls:sys_exit_* { printf("%s %d %d %d", probe, args.ret, nsecs, tid); }'
+    raw = 'tracepoint:raw_syscalls:sys_exit { printf("%d %d", args.id, args.ret); }'
+    trace = make("handlers-signals", SIGNALS)
+    of = lambda *rows: [f"tracepoint:syscalls:sys_exit_{name} {value} {ns} {tid}" for name, value, ns, tid in rows]
+    assert answers(exits, trace)[1] == of(("nanosleep", 0, 5100, 1), ("read", -4, 5300, 1), ("read", -512, 5700, 1), ("read", 7, 6100, 1), ("futex", -512, 6300, 1),
+                                          ("futex", 0, 6500, 1)), answers(exits, trace)
+    assert answers(raw, trace)[1] == ["35 0", "-1 -4", "0 -4", "-1 0", "0 -512", "0 7", "202 -512", "202 0"], answers(raw, trace)
+    # each once, also where a part ends while the handler runs
+    parts = [answer(exits, trace, *part) for part in (["--to", "5350ns"], ["--from", "5350ns"])]
+    assert [part.count("sys_exit_read -4") for part in parts] == [0, 1], parts
+    trace = make("handlers-forked", made_program(
+        entry(200, CLONE, 0x401110), result(300, 0x401110, 2), entry(310, 59, 0x401120), f"event 0 interrupt-return 320 0 {STACK - 64} 0 0x500000 {0x10033:#x} 0",
+        entry(400, 1, 0x500010), f"event 0 task-switch 500 500 0 0 0 {INIT} {CHILD}", result(600, 0x401110, 0), "event 0 clock 700 700 0 0 0") +
+        [f"task 2 0 250 250 {CHILD} 0xffff888000009000 2 2 1 program /program"])
+    assert answers(exits, trace)[1] == of(("clone", 2, 300, 1), ("execve", 0, 320, 1), ("clone", 0, 600, 2)), answers(exits, trace)
+    assert answers(raw, trace)[1] == ["56 2", "59 0", "56 0"], answers(raw, trace)
+    # of arguments that are addresses some have texts in every trace; of others memory is read
+    maps, _ = answers("tracepoint:syscalls:sys_enter_write { @[args.buf, args.fd] = count(); }", trace)
+    assert maps == {"@": {"0x2,1": 1}}, maps
+    p = run(UPTO, "run", "-e", "tracepoint:syscalls:sys_enter_prctl { print(str(args.arg2)); }", trace, check=False)
+    assert p.returncode == 1 and b"not all that the program asks for was recorded" in p.stderr, p
+
+
+def test_module_window():
+    """What the guest runs again for reaches from the first call to the last of a module's function, too."""
+    module = 0xffffffffc0000000
+    call = lambda at, to: (f"event 0 call {at} 0 {STACK - 64} {KERNEL + 0x20} {to}", f"event 0 clock {at + 10} {at + 10} 0 0 0", f"event 0 return {at + 20} 0 {STACK - 64} 0 {KERNEL + 0x20}",
+                           f"event 0 clock {at + 30} {at + 30} 0 0 0")
+    trace = make("handlers-modules", ["meta run.directory /", "meta run.argv.0 qemu-system-x86_64", "meta deterministic 1", *boot(*call(150, KERNEL + 0x1000), *call(500000, module)),
+                                      f"module 0 100 100 {module} 0x100 m0"])
+    for places in ["m0 x=%di"], ["second x=%di", "m0 x=%di"]:
+        p = run(UPTO, "probe", trace, *places, "--", "true", check=False)
+        assert p.returncode == 1 and b"the guest runs again up to 0.000600\n" in p.stderr, p
+
+
+def test_libraries():
+    """A library goes by its name alone, as by its file's."""
+    at = 0x400000
+    for file, named in ("libc.so.6", True), ("libc-2.36.so", True), ("libcap.so", False), ("libc-client.so", False):
+        trace = make("handlers-library", [*made_program(f"event 0 call 200 0 0x7fff0000 0x401015 {at + 0x1100}", "event 0 clock 240 240 0 0 0"), f"map 0xffff888000008000 {at} 0x4000 0x4000 /lib/{file}",
+                                          *(f"function {0x1000 + 0x100 * i} 0x100 {name} 0x4000 /lib/{file}" for i, name in enumerate(("main", "malloc")))])
+        assert answers(f"uprobe:/lib/{file}:malloc {{ @ = count(); }}", trace)[0] == {"@": 1}, file
+        p = run(UPTO, "run", "-e", "uprobe:libc:malloc { @ = count(); }", trace, check=False)
+        assert (p.returncode, b"@: 1" in p.stdout) == (int(not named), named), (file, p)
+
+
+def test_software():
+    """A number behind the name says which of them fire; without one, as bpftrace has it, each hundredth fault and each thousandth switch."""
+    lines = [line for i in range(1200) for line in (f"event 0 interrupt {1000 + 10 * i} 0 {STACK - 64} 0x401000 {KERNEL + 0x2000} 14 0",
+                                                    f"event 0 interrupt-return {1005 + 10 * i} 0 {STACK - 64} 0 0x401000 0x33 0", f"event 0 clock {1006 + 10 * i} {1006 + 10 * i} 0 0 0")]
+    switches = [f"event 0 task-switch {20000 + i} {20000 + i} 0 0 0 {(INIT, CHILD)[i % 2]} {(CHILD, INIT)[i % 2]}" for i in range(2000)]
+    trace = make("handlers-software", made_program(*lines, *switches, "event 0 clock 23000 23000 0 0 0") + [f"task 2 0 250 250 {CHILD} 0xffff888000009000 2 2 1 program /program"])
+    for more, want in ("", {"@f": 12, "@s": 2}), (":1", {"@f": 1200, "@s": 2000}), (":400", {"@f": 3, "@s": 5}):
+        maps, _ = answers(f"software:faults{more} {{ @f = count(); }} software:context-switches{more} {{ @s = count(); }}", trace)
+        assert maps == want, (more, maps)
 
 
 @pytest.mark.weight(4)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What arguments of system calls are called in the kernel's tracepoints (syscalls:sys_enter_openat), by the names that
- * SYSCALL_DEFINE has them by in Linux 6.12, of the calls that programs make most.
+ * SYSCALL_DEFINE has them by in Linux 6.12 and 6.18. Those of mincore, io_getevents and io_pgetevents are left out:
+ * their vec and events are other structures than those that syscall_structure() knows by these names.
  */
 #ifndef UPTO_ARCH_SYSCALL_FIELDS_H
 #define UPTO_ARCH_SYSCALL_FIELDS_H

@@ -2,6 +2,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <stdlib.h>
+#include <zstd.h>
 
 #include "base/file.h"
 #include "sysroot_kinds.h"
@@ -62,9 +63,9 @@ static void take_entry(struct archive *a, const char *path, uint64_t size, const
 		look_up(a, path, size, s);
 }
 
-/* Adds how many entries there are to *n_entries. */
+/* Adds how many entries there are to *n_entries. *ret_packed: it was a compressed cpio archive. */
 static int search_archive(const char *root, const uint8_t *data, size_t len, const struct search *s, size_t *n_entries,
-			  struct error *err)
+			  bool *ret_packed, struct error *err)
 {
 	struct archive *a = archive_read_new();
 	struct archive_entry *entry;
@@ -91,6 +92,8 @@ static int search_archive(const char *root, const uint8_t *data, size_t len, con
 	}
 	if (r != ARCHIVE_EOF)
 		error_set(err, "%s: no folder, ext4 image or initramfs: %s", root, archive_error_string(a));
+	*ret_packed = archive_filter_code(a, 0) != ARCHIVE_FILTER_NONE &&
+		      (archive_format(a) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_CPIO;
 	archive_read_free(a);
 	buf_free(&path);
 	return r == ARCHIVE_EOF ? 0 : -1;
@@ -129,19 +132,92 @@ static size_t plain_archive(const uint8_t *data, size_t len)
 	return at;
 }
 
-/* An initramfs may be several archives one behind the other, of which only the last one is compressed. */
+/* For libarchive, what is behind frames of zstd and is none is an error, which loses the end of what they had. */
+static size_t without_others(const uint8_t *data, size_t len)
+{
+	size_t frames = 0, n;
+
+	while (frames < len && !ZSTD_isError(n = ZSTD_findFrameCompressedSize(data + frames, len - frames)))
+		frames += n;
+	return frames ? frames : len;
+}
+
+/* Unpack what begins there, as far as it goes. Returns how many bytes that was made of. */
+static size_t unpack_begin(const uint8_t *data, size_t len, struct buf *out)
+{
+	enum { STEP = 1 << 20 };
+	struct archive *a = archive_read_new();
+	struct archive_entry *entry;
+	la_ssize_t n = 0;
+	la_int64_t used;
+
+	archive_read_support_filter_all(a);
+	archive_read_support_format_raw(a);
+	if (archive_read_open_memory(a, data, len) == ARCHIVE_OK && archive_read_next_header(a, &entry) == ARCHIVE_OK)
+		do {
+			out->len += (size_t)n;
+			buf_reserve(out, STEP);
+			n = archive_read_data(a, out->data + out->len, STEP);
+		} while (n > 0 && out->len < ARCHIVE_MAX);
+	used = archive_filter_bytes(a, -1);
+	archive_read_free(a);
+	return used > 0 && (size_t)used < len ? (size_t)used : len;
+}
+
+/* Search the archives that are compressed together, but the first. Returns as above, with the zeros behind them. */
+static size_t search_packed(const char *root, const uint8_t *data, size_t len, const struct search *s,
+			    size_t *n_entries)
+{
+	struct buf out = { 0 };
+	size_t used = unpack_begin(data, without_others(data, len), &out), at = plain_archive(out.data, out.len), n;
+	struct error ignored;
+	bool packed;
+
+	while (at && (n = plain_archive(out.data + at, out.len - at))) {
+		search_archive(root, out.data + at, n, s, n_entries, &packed, &ignored);
+		at += n;
+	}
+	buf_free(&out);
+	while (used < len && !data[used])
+		used++;
+	return used;
+}
+
+/* Search the archives from *at on, up to the first compressed one, where *at is then. */
+static int search_next(const char *root, const struct buf *data, size_t *at, const struct search *s, size_t *n_entries,
+		       bool *ret_packed, struct error *err)
+{
+	size_t n;
+	int r = 0;
+
+	*ret_packed = false;
+	while (r == 0 && (n = plain_archive(data->data + *at, data->len - *at)) && n < data->len - *at) {
+		r = search_archive(root, data->data + *at, n, s, n_entries, ret_packed, err);
+		*at += n;
+	}
+	n = without_others(data->data + *at, data->len - *at);
+	return r ? r : search_archive(root, data->data + *at, n, s, n_entries, ret_packed, err);
+}
+
+/*
+ * An initramfs may be any number of archives one behind the other, compressed or not: init/initramfs.c. What is behind
+ * a compressed one, and is none, is passed over.
+ */
 int search_archives(const char *root, const struct search *s, struct error *err)
 {
 	struct buf data = { 0 };
-	size_t at = 0, n, n_entries = 0;
+	struct error ignored;
+	size_t at = 0, n_entries = 0;
+	bool packed;
 	int r = file_read(root, ARCHIVE_MAX, &data, err);
 
-	while (r == 0 && (n = plain_archive(data.data + at, data.len - at)) && n < data.len - at) {
-		r = search_archive(root, data.data + at, n, s, &n_entries, err);
-		at += n;
-	}
 	if (r == 0)
-		r = search_archive(root, data.data + at, data.len - at, s, &n_entries, err);
+		r = search_next(root, &data, &at, s, &n_entries, &packed, err);
+	while (r == 0 && packed && search_wants_any(s)) {
+		at += search_packed(root, data.data + at, data.len - at, s, &n_entries);
+		if (at == data.len || search_next(root, &data, &at, s, &n_entries, &packed, &ignored) < 0)
+			break;
+	}
 	/* for libarchive, zeros are a tar archive that ends */
 	if (r == 0 && !n_entries)
 		r = error_set(err, "%s: no folder, ext4 image or initramfs: no file is in it", root);

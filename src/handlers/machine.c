@@ -60,7 +60,7 @@ struct machine *machine_new(const struct script_code *code, const struct machine
 	m->code = code;
 	m->host = options->host;
 	m->sink = options->out;
-	m->printer = (struct printer){ &m->host, options->json, 8, &m->out, pass_on, m };
+	m->printer = (struct printer){ &m->host, options->json, false, &m->out, pass_on, m };
 	m->maps = xcalloc(t->n_maps + 1, sizeof *m->maps);
 	for (size_t i = 0; i < t->n_maps; i++)
 		m->maps[i] = (struct script_map){

@@ -185,6 +185,12 @@ static char *system_name(char *pattern, const char *name)
 	return pattern;
 }
 
+/* software:NAME without a number: as bpftrace's table of them has it */
+static uint64_t usual_count(const char *name)
+{
+	return !strcmp(name, "cs") || !strcmp(name, "context-switches") ? 1000 : 100;
+}
+
 /* `rest`: what stands behind the kind. */
 static int parse_form(const struct parser *s, struct place_asked *place, enum place_form form, const char *rest)
 {
@@ -211,15 +217,16 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 		return *at ? missing(s, place, "one name, or pattern") : 0;
 	case FORM_EVENT:
 		place->name = next_part(&at);
-		place->count = *at ? strtoull(at, NULL, 10) : 1;
-		return place->name && place->count
+		if (place->name)
+			place->count = *at ? strtoull(at, NULL, 10) : usual_count(place->name);
+		return place->count && !at[strspn(at, "0123456789")]
 			       ? 0
 			       : missing(s, place, "page-faults, context-switches … and perhaps :COUNT");
 	case FORM_TRACEPOINT:
 		place->object = next_part(&at);
 		place->name = next_part(&at);
 		place->object = system_name(place->object, place->name);
-		if (!place->name)
+		if (!place->name || *at)
 			return missing(s, place, "tracepoint:SYSTEM:NAME, as sched:sched_switch");
 		free(place->text);
 		place->text = xasprintf("tracepoint:%s:%s", place->object, place->name);
@@ -227,13 +234,14 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 	case FORM_FILE:
 		place->object = next_part(&at);
 		place->name = next_part(&at);
-		return place->name ? set_offset(s, place)
-				   : missing(s, place, "the program's path, and a function: uprobe:/bin/bash:readline");
+		if (!place->name || *at)
+			return missing(s, place, "the program's path, and a function: uprobe:/bin/bash:readline");
+		return set_offset(s, place);
 	case FORM_STATIC:
 		place->object = next_part(&at);
 		place->provider = next_part(&at);
 		place->name = next_part(&at);
-		return place->name
+		return place->name && !*at
 			       ? 0
 			       : missing(s, place,
 					 "the program's path, a provider, and its probe: usdt:/bin/x:provider:name");
@@ -243,8 +251,9 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 			place->object = place->name;
 			place->name = next_part(&at);
 		}
-		return place->name ? set_offset(s, place)
-				   : missing(s, place, "a function's name, or a pattern: kprobe:vfs_*");
+		if (!place->name || *at)
+			return missing(s, place, "a function's name, or a pattern: kprobe:vfs_*");
+		return set_offset(s, place);
 	}
 }
 

@@ -71,18 +71,17 @@ void printer_put_value(const struct printer *p, const struct type *type, const s
 		break;
 	case TYPE_KSTACK:
 	case TYPE_USTACK:
-		p->host->put_stack(p->host->context, v->n, p->indent, &text);
+		p->host->put_stack(p->host->context, v->n, p->is_key ? 4 : 8, &text);
 		break;
 	case TYPE_TUPLE:
 		buf_printf(out, type->names ? "{ " : "(");
 		put_tuple(p, type, v, ", ", out);
 		buf_printf(out, type->names ? " }" : ")");
 		return;
-	case TYPE_POINTER:
-		buf_printf(out, "0x%" PRIx64, v->n);
-		return;
 	default:
-		if (type->is_signed || type->kind == TYPE_AGGREGATE)
+		if (type->kind == TYPE_POINTER && p->is_key)
+			buf_printf(out, "0x%" PRIx64, v->n);
+		else if (type->is_signed || type->kind == TYPE_AGGREGATE || p->is_key)
 			buf_printf(out, "%" PRId64, (int64_t)v->n);
 		else
 			buf_printf(out, "%" PRIu64, v->n);
@@ -143,10 +142,6 @@ static void put_json_value(const struct printer *p, const struct type *type, con
 {
 	struct buf text = { 0 };
 
-	if (type->kind == TYPE_POINTER) { /* JSON has no others */
-		buf_printf(out, "%" PRIu64, v->n);
-		return;
-	}
 	if (is_plain_number(type)) {
 		printer_put_value(p, type, v, out);
 		return;
@@ -166,7 +161,7 @@ static void put_key(const struct printer *p, const struct script_map *m, const s
 {
 	struct printer of_keys = *p;
 
-	of_keys.indent = 4;
+	of_keys.is_key = true;
 	if (m->key.kind == TYPE_TUPLE && !m->key.names)
 		put_tuple(&of_keys, &m->key, &e->key, between, out);
 	else
@@ -298,7 +293,7 @@ static void put_sums(const struct printer *p, const struct script_map *m, const 
 		printer_put_value(p, &m->value, &v, p->out);
 	} else if (m->value.aggregate == STATS) {
 		buf_printf(p->out, "count %" PRIu64 ", average %" PRId64 ", total %" PRId64, s->count,
-			   (s->count ? s->sum / (int64_t)s->count : 0) / (int64_t)div, s->sum);
+			   s->count ? s->sum / (int64_t)s->count : 0, s->sum);
 	} else {
 		buf_printf(p->out, "%" PRId64, script_map_number(m, e) / (int64_t)div);
 	}
@@ -360,7 +355,7 @@ static void put_json_number(const struct printer *p, const struct script_map *m,
 		put_json_value(p, &m->value, &plain, p->out);
 	} else if (m->value.aggregate == STATS)
 		buf_printf(p->out, "{\"count\": %" PRIu64 ", \"average\": %" PRId64 ", \"total\": %" PRId64 "}",
-			   s->count, (s->count ? s->sum / (int64_t)s->count : 0) / div, s->sum);
+			   s->count, s->count ? s->sum / (int64_t)s->count : 0, s->sum);
 	else
 		buf_printf(p->out, "%" PRId64, script_map_number(m, e) / div);
 }
@@ -398,11 +393,11 @@ static bool is_kept_as(const struct script_map *m, enum aggregate aggregate)
 	return m->value.kind == TYPE_AGGREGATE && m->value.aggregate == aggregate;
 }
 
-/* As in bpftrace, stats() are all shown, and what lhist() counts is not divided; of stats() the average alone is. */
+/* As in bpftrace, stats() are all shown, and neither they nor what lhist() counts are divided. */
 void printer_put_map(const struct printer *p, const struct script_map *m, uint64_t asked_top, uint64_t asked_div)
 {
 	uint64_t top = is_kept_as(m, STATS) ? 0 : asked_top;
-	uint64_t div = (int64_t)asked_div > 0 && !is_kept_as(m, LHIST) ? asked_div : 1;
+	uint64_t div = (int64_t)asked_div > 0 && !is_kept_as(m, LHIST) && !is_kept_as(m, STATS) ? asked_div : 1;
 	struct map_entry **list = script_map_sorted(m);
 	size_t first = top && top < m->live ? m->live - top : 0;
 	uint64_t last = is_series(m) ? print_series_last(m) : 0;

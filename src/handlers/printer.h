@@ -8,7 +8,7 @@
 struct printer {
 	const struct machine_host *host;
 	bool json;
-	unsigned indent; /* of a stack's lines: bpftrace has 4 in keys, 8 elsewhere */
+	bool is_key; /* bpftrace prints keys' stacks nearer, their numbers with a sign, and 0x before their addresses */
 	struct buf *out;
 	void (*pass_on)(void *context); /* what is in `out`, if that is enough for a write: called after each entry */
 	void *context;

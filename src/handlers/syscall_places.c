@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "syscall_places.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/syscall_args.h"
 #include "arch/syscall_fields.h"
 #include "base/alloc.h"
 
@@ -28,6 +30,35 @@ bool syscall_place_is(const struct place_asked *place)
 bool syscall_place_reads(const char *text)
 {
 	return strstr(text, "->") || strchr(text, '[') || strchr(text, '{');
+}
+
+static bool is_begin_of(const struct place_asked *place, const char *call)
+{
+	cleanup_free char *name = xasprintf("%s%s", enter, syscall_tracepoint(call));
+
+	return !fnmatch(place->name, name, 0);
+}
+
+char syscall_place_kind(const struct place_asked *place, const struct syscall_abi *abi, const char *name, size_t len)
+{
+	enum { CALLS = 512 };
+
+	for (uint64_t nr = 0; nr < CALLS; nr++) {
+		const char *call = abi->call_name(nr), *kinds = abi->call_args(nr);
+		int arg = call && is_begin_of(place, call) ? syscall_field(call, name, len) : -1;
+
+		if (arg >= 0)
+			return kinds && (size_t)arg < strlen(kinds) ? kinds[arg] : ARG_ADDRESS;
+	}
+	return '\0';
+}
+
+bool syscall_place_keeps(const struct place_asked *place, const char *name)
+{
+	static const char kept[] = { ARG_PATH, ARG_BYTES, ARG_DATAGRAM, ARG_ARGUMENTS, 0 };
+	char kind = syscall_place_kind(place, &arch_x86_64.abis[0], name, strlen(name));
+
+	return !kind || !is_call(place) || strchr(kept, kind);
 }
 
 static void move(struct place_asked *place)

@@ -7,11 +7,20 @@
 #ifndef UPTO_HANDLERS_SYSCALL_PLACES_H
 #define UPTO_HANDLERS_SYSCALL_PLACES_H
 
+#include "arch/arch.h"
 #include "base/buf.h"
 #include "script.h"
 
 /* Is it a system call's tracepoint, or several calls'? */
 bool syscall_place_is(const struct place_asked *place);
+
+/*
+ * The kind (arch/syscall_args.h) of the argument of that name, of the first call that it is the begin of and that has
+ * one; 0: none has.
+ */
+char syscall_place_kind(const struct place_asked *place, const struct syscall_abi *abi, const char *name, size_t len);
+/* Is what an argument points to a text that every trace has, or is it no argument of one call? */
+bool syscall_place_keeps(const struct place_asked *place, const char *name);
 
 /* Does a value, in a probe's words, take memory? */
 bool syscall_place_reads(const char *text);

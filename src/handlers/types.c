@@ -317,8 +317,7 @@ static int find_unary(struct typing *t, struct node *node)
 
 	if (typing_find(t, node->list[0]) < 0)
 		return -1;
-	node->type =
-		(struct type){ .kind = TYPE_NUMBER, .is_signed = node->op == '-' || node->list[0]->type.is_signed };
+	node->type = (struct type){ .kind = TYPE_NUMBER, .is_signed = node->list[0]->type.is_signed };
 	if (node->op == '&')
 		return typing_wrong(t, node, "& is not there: addresses of what is in the guest are values already");
 	if (node->op == '*') {

@@ -14,7 +14,8 @@ static int find_join(struct typing *t, struct node *node)
 
 	if (r < 0 || (node->n > 1 && typing_find(t, node->list[1]) < 0))
 		return -1;
-	if (!r || strncmp(t->p->handlers[t->handler].places[0].text, "tracepoint:syscalls:sys_enter_exec", 34))
+	if (!r || strncmp(t->p->handlers[t->handler].places[0].text, "tracepoint:syscalls:sys_enter_exec", 34) ||
+	    !strstr(t->t->fields[node->field].text, "argv"))
 		return typing_wrong(
 			t, node,
 			"join() is there for args.argv of tracepoint:syscalls:sys_enter_execve alone; upto ps has all programs' arguments");

@@ -40,7 +40,7 @@ static int find_in_places(struct typing *t, const struct node *node, const char 
 
 			return script_error(t->p, node->at, node->len, t->err, "%s", why);
 		}
-		if (i && type.kind != ret->kind && !type.unsure && !ret->unsure)
+		if (i && !typing_is_same(&type, ret))
 			return typing_wrong(t, node, "it is a text at one of these probes, and a number at another");
 		if (!i || ret->unsure)
 			*ret = type;
@@ -221,6 +221,11 @@ static bool reads_memory(struct typing *t, const struct node *node)
 	struct buf text = { 0 };
 	bool ret = node->kind == NODE_CALL && reads_call_takes_bytes(node), is = !ret && reads_put(&r, node, &text);
 
+	if (node->kind == NODE_CALL && !strcmp(node->text, "str") && node->n) {
+		is = reads_put_place(&r, node->list[0], &text);
+		buf_put_u8(&text, 0);
+		ret = is && !syscall_place_keeps(typing_place(t), (char *)text.data);
+	}
 	buf_put_u8(&text, 0);
 	ret |= is && syscall_place_reads((char *)text.data);
 	buf_free(&text);

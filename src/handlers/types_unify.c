@@ -71,7 +71,8 @@ int typing_unify(struct typing *t, struct type *place, const struct type *value,
 		t->changed = true;
 		return 0;
 	}
-	if (place->size != value->size && place->size) { /* of several sizes it has none */
+	/* of several sizes it has none; a literal has any */
+	if (place->size && value->size && place->size != value->size) {
 		place->size = 0;
 		t->changed = true;
 	}

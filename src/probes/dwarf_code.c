@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "dwarf_type.h"
+#include "guest/function_name.h"
+#include "program_prototype.h"
 
 enum {
 	DEPTH = 8,     /* expressions within expressions */
@@ -84,6 +87,15 @@ static int add_frame_base(struct making *m, int64_t offset)
 	return 0;
 }
 
+/* Is there a template of it, of which each CPU has a copy? Since Linux 6.15 that lies among the kernel's data. */
+static bool is_per_cpu(const struct dwarf_file *f, uint64_t address, uint64_t text)
+{
+	uint64_t begin, end;
+
+	return address < text || (dwarf_file_address(f, "__per_cpu_start", &begin) && begin <= address &&
+				  dwarf_file_address(f, "__per_cpu_end", &end) && address < end);
+}
+
 /* An address of the file's, which is elsewhere at run time. */
 static int add_address(struct making *m, uint64_t address)
 {
@@ -93,7 +105,7 @@ static int add_address(struct making *m, uint64_t address)
 
 	if (f->kind != DWARF_KERNEL || !dwarf_file_address(f, "_text", &text))
 		return error_set(m->err, "it is at an address of its own, which is told only of the kernel's");
-	if (address < text)
+	if (is_per_cpu(f, address, text))
 		return error_set(m->err, "it is each CPU's own");
 	if (name && offset <= INT32_MAX && dwarf_file_names(f, name) == 1)
 		probe_code_add_symbol(&m->code, name, (int64_t)offset);
@@ -324,6 +336,75 @@ static int constant(struct dwarf_location *l, struct making *m, Dwarf_Attribute 
 	return 0;
 }
 
+/* Has the variable one place for all of the function? It holds behind the prologue only: the stack's, and registers. */
+static bool is_set_later(Dwarf_Attribute *attr, const Dwarf_Op *ops)
+{
+	switch (dwarf_whatform(attr)) {
+	case DW_FORM_exprloc:
+	case DW_FORM_block:
+	case DW_FORM_block1:
+	case DW_FORM_block2:
+	case DW_FORM_block4:
+		return (ops->atom >= DW_OP_reg0 && ops->atom <= DW_OP_breg31) || ops->atom == DW_OP_fbreg;
+	default:
+		return false;
+	}
+}
+
+/* A compiler that follows variables would have made a list, had the register another value before. */
+static bool is_followed(const struct dwarf_context *c, const Dwarf_Op *ops)
+{
+	enum { RBP = 6, RSP = 7 }; /* DWARF's numbers */
+	Dwarf_Attribute attr;
+	Dwarf_Die unit;
+	const char *options = dwarf_diecu(c->body, &unit, NULL, NULL)
+				      ? dwarf_formstring(dwarf_attr(&unit, DW_AT_producer, &attr))
+				      : NULL;
+
+	return ops->atom != DW_OP_fbreg && ops->atom != DW_OP_breg0 + RBP && ops->atom != DW_OP_breg0 + RSP &&
+	       !(options && strstr(options, "-fno-var-tracking"));
+}
+
+/* A clone's callers do not give it all that the source says. */
+static bool is_clone(const struct dwarf_context *c)
+{
+	uint64_t offset;
+	const char *name = dwarf_file_symbol_at(c->file, c->address, &offset);
+
+	return name && function_name_source(name, strlen(name)) < strlen(name);
+}
+
+/* The parameter where callers put it. False: that is not told. */
+static bool add_given(struct dwarf_location *l, struct making *m, Dwarf_Die *parameter)
+{
+	enum { WORD = 8 };
+	struct prototype p = { 0 };
+	bool told = dwarf_tag(parameter) == DW_TAG_formal_parameter && !is_clone(m->c) &&
+		    program_prototype_until(m->c->body, parameter, &p);
+	const struct parameter *last = told ? &p.parameters[p.count - 1] : NULL;
+	int reg = told ? prototype_register(&p, p.count - 1) : -1, at = told ? prototype_stack(&p, p.count - 1) : -1;
+	Dwarf_Die type;
+
+	told = reg >= 0 || at >= 0;
+	if (reg >= 0 && last->kind == VALUE_STRUCT && last->bytes > WORD) {
+		for (int i = 0; i < 2; i++) {
+			probe_code_add(&m->code, PROBE_OP_REGISTER, probe_register_of_parameter((unsigned)(reg + i)));
+			m->is_value = true;
+			add_piece(l, m, WORD);
+		}
+	} else if (told) {
+		probe_code_add(&m->code, PROBE_OP_REGISTER,
+			       reg >= 0 ? probe_register_of_parameter((unsigned)reg) : PROBE_RSP);
+		/* of a structure that is given by its address, that is its place */
+		m->is_value = reg >= 0 && (last->kind != VALUE_POINTER || !dwarf_type_of(parameter, &type) ||
+					   !dwarf_is_structure(&type));
+		probe_code_add_behind(&m->code, reg >= 0 ? 0 : WORD * (at + 1)); /* the return address is first */
+		add_piece(l, m, 0);
+	}
+	prototype_deinit(&p);
+	return told;
+}
+
 int dwarf_location_init(struct dwarf_location *ret, const struct dwarf_context *c, Dwarf_Die *variable,
 			struct error *err)
 {
@@ -349,6 +430,12 @@ int dwarf_location_init(struct dwarf_location *ret, const struct dwarf_context *
 	if ((dwarf_getlocation_addr(&attr, c->address - c->file->bias, &ops, &n, 1) != 1 || !n) &&
 	    !find_at_begin(&attr, c, &ops, &n))
 		return error_set(err, "it is optimized out at this place");
+	if (c->begins && c->body && is_set_later(&attr, ops)) {
+		if (add_given(ret, &m, variable))
+			return 0;
+		if (!is_followed(c, ops))
+			return error_set(err, "where it is at the function's first instruction is not told");
+	}
 	r = add_pieces(ret, &m, ops, n);
 	probe_code_deinit(&m.code);
 	return r;

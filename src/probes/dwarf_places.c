@@ -48,6 +48,7 @@ struct functions {
 	bool (*each)(void *context, Dwarf_Die *function, Dwarf_Die *unit);
 	void *context;
 	bool pattern, done;
+	bool alone; /* one was found that has the name alone */
 };
 
 static bool is_asked(const struct functions *s, Dwarf_Die *die)
@@ -60,37 +61,47 @@ static bool is_asked(const struct functions *s, Dwarf_Die *die)
 	return !s->source || dwarf_is_source(dwarf_declared_in(die), s->source);
 }
 
-static void search_unit(struct functions *s, Dwarf_Die *unit)
+/* Is the name that function's alone? One of a header may be inlined in any unit; one that is static has namesakes. */
+static bool is_alone(Dwarf_Die *function, Dwarf_Die *unit)
 {
-	Dwarf_Die die;
+	const char *source = dwarf_diename(unit);
 
-	if (dwarf_child(unit, &die))
-		return;
-	do
-		if (dwarf_tag(&die) == DW_TAG_subprogram && is_asked(s, &die))
-			s->done = !s->each(s->context, &die, unit);
-	while (!s->done && dwarf_siblingof(&die, &die) == 0);
+	return source && dwarf_hasattr_integrate(function, DW_AT_external) &&
+	       dwarf_is_source(dwarf_declared_in(function), source);
+}
+
+static bool look(void *context, Dwarf_Die *function)
+{
+	struct functions *s = context;
+	Dwarf_Die unit;
+
+	if (!is_asked(s, function) || !dwarf_diecu(function, &unit, NULL, NULL))
+		return true;
+	s->alone |= is_alone(function, &unit);
+	s->done = !s->each(s->context, function, &unit);
+	return !s->done;
 }
 
 static void search(const struct dwarf_file *f, struct functions *s)
 {
 	uint64_t addr;
 	Dwarf_Addr bias;
-	Dwarf_Die unit;
+	Dwarf_Die unit = { 0 };
 	Dwarf_CU *cu = NULL;
 	Dwarf_Half version;
 	uint8_t type;
 	Dwarf_Die die, skeleton;
 
 	s->pattern = strpbrk(s->name, "*?[");
-	/* a function with a name of its own is in one unit, and in that one alone it is inlined */
+	/* a function with a name of its own is mostly in one unit, and in that one alone it is inlined */
 	if (!s->pattern && dwarf_file_symbols(f, s->name) == 1 && dwarf_file_symbol(f, s->name, &addr) &&
-	    dwarf_unit_at(f->units, addr, &unit, &bias)) {
-		search_unit(s, &unit);
+	    dwarf_unit_at(f->units, addr, &unit, &bias))
+		dwarf_each_function(&unit, look, s);
+	if (s->alone)
 		return;
-	}
 	while (!s->done && dwarf_get_units(f->dwarf, cu, &cu, &version, &type, &die, &skeleton) == 0)
-		search_unit(s, &die);
+		if (!unit.addr || dwarf_dieoffset(&die) != dwarf_dieoffset(&unit))
+			dwarf_each_function(&die, look, s);
 }
 
 struct found {
@@ -225,31 +236,40 @@ static int take_instance(Dwarf_Die *die, void *context)
 	return DWARF_CB_OK;
 }
 
+struct bodies {
+	Dwarf_Die *function;
+	struct instances *ret;
+};
+
 /* A body that stands by itself beside the inlined ones refers to the function as its origin. */
-static void find_bodies(Dwarf_Die *function, Dwarf_Die *unit, struct instances *ret)
+static bool take_body(void *context, Dwarf_Die *die)
 {
-	Dwarf_Die die, origin;
+	struct bodies *b = context;
+	Dwarf_Die origin;
 	Dwarf_Attribute attr;
 
-	if (dwarf_child(unit, &die))
-		return;
-	do
-		if (dwarf_tag(&die) == DW_TAG_subprogram && dwarf_attr(&die, DW_AT_abstract_origin, &attr) &&
-		    dwarf_formref_die(&attr, &origin) && dwarf_dieoffset(&origin) == dwarf_dieoffset(function))
-			take_instance(&die, ret);
-	while (dwarf_siblingof(&die, &die) == 0);
+	if (dwarf_attr(die, DW_AT_abstract_origin, &attr) && dwarf_formref_die(&attr, &origin) &&
+	    dwarf_dieoffset(&origin) == dwarf_dieoffset(b->function))
+		take_instance(die, b->ret);
+	return true;
 }
 
-static void find_instances(Dwarf_Die *function, Dwarf_Die *unit, struct instances *ret)
+/* *unit becomes the one that has the code: the first, if others than the function's own have it. */
+static void find_instances(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die *unit, struct instances *ret)
 {
-	Dwarf_Addr pc;
+	Dwarf_Addr pc, base, end;
 
 	*ret = (struct instances){ 0 };
 	if (dwarf_entrypc(function, &pc) == 0)
 		take_instance(function, ret);
 	else
-		find_bodies(function, unit, ret);
+		dwarf_each_function(unit, take_body, &(struct bodies){ function, ret });
 	dwarf_func_inline_instances(function, take_instance, ret);
+	if (ret->count || dwarf_ranges(unit, 0, &base, &pc, &end) > 0)
+		return;
+	dwarf_each_reference(f->units, function, take_instance, ret);
+	if (ret->count)
+		dwarf_diecu(&ret->list[0], unit, NULL, NULL);
 }
 
 struct finding {
@@ -260,17 +280,19 @@ struct finding {
 	bool only_inlined;
 };
 
-static void add_begins(struct finding *s, const struct instances *all, Dwarf_Die *function, Dwarf_Die *unit)
+static void add_begins(struct finding *s, const struct instances *all, Dwarf_Die *function)
 {
 	for (size_t i = 0; i < all->count; i++) {
 		bool stands = dwarf_tag(&all->list[i]) == DW_TAG_subprogram;
 		struct dwarf_place *place;
+		Dwarf_Die unit;
 		Dwarf_Addr pc;
 
 		s->only_inlined = s->only_inlined && !stands;
 		if (dwarf_entrypc(&all->list[i], &pc) || (s->d->returns && !stands) || (s->d->offset && !stands))
 			continue;
-		place = add(s->places, pc + s->f->bias + s->d->offset, function, unit);
+		dwarf_diecu(&all->list[i], &unit, NULL, NULL);
+		place = add(s->places, pc + s->f->bias + s->d->offset, function, &unit);
 		if (!place)
 			continue;
 		place->scope = all->list[i];
@@ -351,18 +373,19 @@ static bool take_function(void *context, Dwarf_Die *function, Dwarf_Die *unit)
 	struct finding *s = context;
 	const char *file = dwarf_declared_in(function);
 	struct instances all;
+	Dwarf_Die code = *unit;
 	int first = 0, last;
 
 	s->functions++;
-	find_instances(function, unit, &all);
+	find_instances(s->f, function, &code, &all);
 	dwarf_decl_line(function, &first);
 	if (s->d->place == PROBE_FUNCTION || (s->d->place == PROBE_LINE && !s->d->line)) {
-		add_begins(s, &all, function, unit);
+		add_begins(s, &all, function);
 	} else if (s->d->place == PROBE_LINE && file) {
-		add_rows(s, (unsigned)first + s->d->line, file, true, &all, function, unit);
+		add_rows(s, (unsigned)first + s->d->line, file, true, &all, function, &code);
 	} else if (file) {
 		dwarf_function_lines(s->f, function, unit, &first, &last);
-		add_fitting(s, file, first, last, &all, function, unit);
+		add_fitting(s, file, first, last, &all, function, &code);
 	}
 	free(all.list);
 	return true;
@@ -374,20 +397,21 @@ void dwarf_function_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf
 {
 	const char *file = dwarf_declared_in(function);
 	struct instances all;
+	Dwarf_Die code = *unit;
 	Dwarf_Lines *lines;
 	size_t n;
 
 	*ret_first = 0;
 	dwarf_decl_line(function, ret_first);
 	*ret_last = *ret_first;
-	if (!file || dwarf_getsrclines(unit, &lines, &n))
-		return;
-	find_instances(function, unit, &all);
+	find_instances(f, function, &code, &all);
+	if (!file || dwarf_getsrclines(&code, &lines, &n))
+		n = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct row r = row_at(lines, i);
 
 		if (r.file && !r.ends && r.line > *ret_last && !strcmp(r.file, file) &&
-		    is_own_row(f, &all, function, unit, &r))
+		    is_own_row(f, &all, function, &code, &r))
 			*ret_last = r.line;
 	}
 	free(all.list);
@@ -397,21 +421,22 @@ void dwarf_mark_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die
 		      int last, bool *marks)
 {
 	struct instances all = { 0 };
+	Dwarf_Die code = *unit;
 	Dwarf_Lines *lines;
 	size_t n;
 	int own;
 
-	if (dwarf_getsrclines(unit, &lines, &n))
-		return;
 	if (function)
-		find_instances(function, unit, &all);
+		find_instances(f, function, &code, &all);
+	if (dwarf_getsrclines(&code, &lines, &n))
+		n = 0;
 	if (function && dwarf_decl_line(function, &own) == 0 && own == first)
 		*marks = true;
 	for (size_t i = 0; i < n; i++) {
 		struct row r = row_at(lines, i);
 
 		if (r.file && r.statement && !r.ends && r.line >= first && r.line <= last && !strcmp(r.file, file) &&
-		    (!function || is_own_row(f, &all, function, unit, &r)))
+		    (!function || is_own_row(f, &all, function, &code, &r)))
 			marks[r.line - first] = true;
 	}
 	free(all.list);

@@ -104,15 +104,33 @@ static uint64_t number_of(Dwarf_Die *die, unsigned name)
 	return dwarf_attr(die, name, &attr) && dwarf_formudata(&attr, &value) == 0 ? value : 0;
 }
 
-static void find_place(Dwarf_Die *member, struct dwarf_member *ret)
+/* Where a member begins; none of a union's is told. DWARF 2 says it as an expression. */
+static bool begin_of(Dwarf_Die *member, uint64_t *ret)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Op *ops;
+	size_t n;
+
+	*ret = 0;
+	if (!dwarf_attr(member, DW_AT_data_member_location, &attr) || dwarf_formudata(&attr, ret) == 0)
+		return true;
+	if (dwarf_getlocation(&attr, &ops, &n) || n != 1 || ops->atom != DW_OP_plus_uconst)
+		return false;
+	*ret = ops->number;
+	return true;
+}
+
+static bool find_place(Dwarf_Die *member, struct dwarf_member *ret)
 {
 	uint64_t bits = number_of(member, DW_AT_bit_size), at = number_of(member, DW_AT_data_bit_offset);
 	Dwarf_Die type;
 	int size = dwarf_type_of(member, &type) ? dwarf_bytesize(&type) : 0;
 
-	*ret = (struct dwarf_member){ .die = *member, .bytes = number_of(member, DW_AT_data_member_location) };
+	*ret = (struct dwarf_member){ .die = *member };
+	if (!begin_of(member, &ret->bytes))
+		return false;
 	if (!bits || (size != 1 && size != 2 && size != 4 && size != 8))
-		return;
+		return true;
 	if (dwarf_hasattr(member, DW_AT_bit_offset)) /* DWARF 3: counted from the highest bit of its storage */
 		at = 8 * ret->bytes + 8 * (uint64_t)size - number_of(member, DW_AT_bit_offset) - bits;
 	else if (!dwarf_hasattr(member, DW_AT_data_bit_offset))
@@ -121,6 +139,7 @@ static void find_place(Dwarf_Die *member, struct dwarf_member *ret)
 	ret->bits = (unsigned)bits;
 	ret->bytes = at / (8 * ret->width) * ret->width;
 	ret->shift = (unsigned)(at - 8 * ret->bytes);
+	return true;
 }
 
 static bool find(Dwarf_Die *structure, const char *name, int depth, unsigned *left, struct dwarf_member *ret)
@@ -136,13 +155,10 @@ static bool find(Dwarf_Die *structure, const char *name, int depth, unsigned *le
 
 		if (dwarf_tag(&child) != DW_TAG_member)
 			continue;
-		if (own && !strcmp(own, name)) {
-			find_place(&child, ret);
-			return true;
-		}
-		if (own || !dwarf_type_of(&child, &inner) || !dwarf_is_structure(&inner))
+		if (own && !strcmp(own, name))
+			return find_place(&child, ret);
+		if (own || !begin_of(&child, &at) || !dwarf_type_of(&child, &inner) || !dwarf_is_structure(&inner))
 			continue;
-		at = number_of(&child, DW_AT_data_member_location);
 		if (find(&inner, name, depth + 1, left, ret)) {
 			ret->bytes += at;
 			return true;

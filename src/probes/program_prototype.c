@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "dwarf_type.h"
+#include "guest/function_name.h"
 #include "libc_prototypes.h"
 #include "symbols/dwarf_unit.h"
 
@@ -16,13 +17,17 @@ enum {
 	TYPES_MAX = 4096, /* are looked into: a hostile one has itself as a member, many times */
 };
 
-static enum value_kind kind_of_base(Dwarf_Die *type)
+static uint64_t number_of(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attr;
-	Dwarf_Word encoding = 0;
+	Dwarf_Word number = 0;
 
-	dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attr), &encoding);
-	switch (encoding) {
+	return dwarf_formudata(dwarf_attr(die, name, &attr), &number) == 0 ? number : 0;
+}
+
+static enum value_kind kind_of_base(Dwarf_Die *type)
+{
+	switch (number_of(type, DW_AT_encoding)) {
 	case DW_ATE_boolean:
 		return VALUE_BOOL;
 	case DW_ATE_signed:
@@ -30,20 +35,21 @@ static enum value_kind kind_of_base(Dwarf_Die *type)
 		return VALUE_SIGNED;
 	case DW_ATE_float:
 	case DW_ATE_complex_float:
+	case DW_ATE_imaginary_float:
+	case DW_ATE_decimal_float:
 		return VALUE_FLOAT;
 	default:
 		return VALUE_UNSIGNED;
 	}
 }
 
-/* Of two parts: in as many registers, or in one, or in none. */
-static bool is_complex(Dwarf_Die *type)
+/* Others are of two parts, or print otherwise; of 16 bytes, __float128 is in a vector register. */
+static bool is_plain_float(Dwarf_Die *type)
 {
-	Dwarf_Attribute attr;
-	Dwarf_Word encoding = 0;
+	const char *name = dwarf_diename(type);
 
-	return dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attr), &encoding) == 0 &&
-	       encoding == DW_ATE_complex_float;
+	return number_of(type, DW_AT_encoding) == DW_ATE_float &&
+	       (dwarf_bytesize(type) <= WORD || (name && !strcmp(name, "long double")));
 }
 
 static bool is_text(Dwarf_Die *pointer)
@@ -54,40 +60,90 @@ static bool is_text(Dwarf_Die *pointer)
 	       kind_of_base(&to) == VALUE_SIGNED;
 }
 
-/* Where it has one, it is in other registers, or in these and others: System V ABI, 3.2.3. */
-static bool has_float(Dwarf_Die *type, unsigned depth, unsigned *left)
+/* A constructor that takes a reference: it may be one that copies. What implicit ones there are, members tell. */
+static bool copies(Dwarf_Die *type, Dwarf_Die *function)
 {
-	Dwarf_Die child, inner;
-	int tag = dwarf_tag(type);
+	const char *of = dwarf_diename(type), *name = dwarf_diename(function);
+	Dwarf_Die child, to;
 
-	if (tag == DW_TAG_base_type)
-		return kind_of_base(type) == VALUE_FLOAT;
-	if (tag == DW_TAG_array_type)
-		return depth < DEPTH && dwarf_type_of(type, &inner) && has_float(&inner, depth + 1, left);
-	if (!dwarf_is_structure(type) || depth == DEPTH || !*left || dwarf_child(type, &child) != 0)
+	if (!of || !name || strlen(name) != strcspn(of, "<") || strncmp(of, name, strlen(name)) ||
+	    dwarf_child(function, &child))
 		return false;
-	--*left;
 	do
-		if ((dwarf_tag(&child) == DW_TAG_member || dwarf_tag(&child) == DW_TAG_inheritance) &&
-		    dwarf_type_of(&child, &inner) && has_float(&inner, depth + 1, left))
+		if (dwarf_tag(&child) == DW_TAG_formal_parameter && dwarf_type_of(&child, &to) &&
+		    (dwarf_tag(&to) == DW_TAG_reference_type || dwarf_tag(&to) == DW_TAG_rvalue_reference_type))
 			return true;
 	while (dwarf_siblingof(&child, &child) == 0);
 	return false;
 }
 
-/* Itanium C++ ABI: one that has a constructor or destructor of its own is given by its address. */
+/* What a type has in it, which decides how one is given: System V ABI, 3.2.3, and the Itanium C++ ABI, 3.1. */
+enum {
+	HOLDS = 1,  /* anything at all */
+	FLOATS = 2, /* it may be in other registers, or in these and others */
+	COPIES = 4, /* it may have a constructor or destructor of its own, and then is given by its address */
+};
+
+static unsigned look_into(Dwarf_Die *type, unsigned depth, unsigned *left);
+
+static unsigned look_at(Dwarf_Die *type, Dwarf_Die *child, unsigned depth, unsigned *left)
+{
+	const char *name = dwarf_diename(child);
+	int tag = dwarf_tag(child);
+	unsigned virtual = number_of(child, DW_AT_virtuality) ? COPIES : 0;
+	Dwarf_Die inner;
+
+	if (tag == DW_TAG_subprogram)
+		return virtual | ((name && *name == '~') || copies(type, child) ? COPIES : 0);
+	if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || dwarf_hasattr(child, DW_AT_declaration))
+		return 0; /* a static one is a declaration */
+	if (name && !strncmp(name, "_vptr", strlen("_vptr")))
+		virtual = COPIES;
+	return virtual | (dwarf_type_of(child, &inner) ? look_into(&inner, depth + 1, left) : HOLDS);
+}
+
+static unsigned look_into(Dwarf_Die *type, unsigned depth, unsigned *left)
+{
+	Dwarf_Die child, inner;
+	int tag = dwarf_tag(type);
+	unsigned found = 0;
+
+	if (tag == DW_TAG_base_type)
+		return HOLDS | (kind_of_base(type) == VALUE_FLOAT ? FLOATS : 0);
+	if (tag != DW_TAG_array_type && !dwarf_is_structure(type))
+		return HOLDS;
+	if (depth == DEPTH || !*left || dwarf_hasattr(type, DW_AT_declaration) || dwarf_hasattr(type, DW_AT_GNU_vector))
+		return HOLDS | FLOATS | COPIES;
+	--*left;
+	if (tag == DW_TAG_array_type)
+		return dwarf_type_of(type, &inner) ? look_into(&inner, depth + 1, left) : HOLDS;
+	for (int r = dwarf_child(type, &child); r == 0; r = dwarf_siblingof(&child, &child))
+		found |= look_at(type, &child, depth, left);
+	return found;
+}
+
+static unsigned contents_of(Dwarf_Die *type)
+{
+	unsigned left = TYPES_MAX;
+
+	return look_into(type, 0, &left);
+}
+
+/* clang says how a structure is given; gcc does not. */
 static bool is_by_reference(Dwarf_Die *type)
 {
-	Dwarf_Attribute attr;
-	Dwarf_Word convention = 0;
+	return dwarf_is_structure(type) && number_of(type, DW_AT_calling_convention) == DW_CC_pass_by_reference;
+}
 
-	return dwarf_is_structure(type) &&
-	       dwarf_formudata(dwarf_attr(type, DW_AT_calling_convention, &attr), &convention) == 0 &&
-	       convention == DW_CC_pass_by_reference;
+static bool is_told(Dwarf_Die *type)
+{
+	return number_of(type, DW_AT_calling_convention) || !(contents_of(type) & COPIES);
 }
 
 static enum value_kind kind_of(Dwarf_Die *type)
 {
+	Dwarf_Die of;
+
 	if (is_by_reference(type))
 		return VALUE_POINTER;
 	switch (dwarf_tag(type)) {
@@ -96,15 +152,28 @@ static enum value_kind kind_of(Dwarf_Die *type)
 		return kind_of_base(type) != VALUE_FLOAT && dwarf_bytesize(type) > WORD ? VALUE_STRUCT
 											: kind_of_base(type);
 	case DW_TAG_enumeration_type:
-		return VALUE_SIGNED;
+		return dwarf_type_of(type, &of) ? kind_of_base(&of) : VALUE_UNSIGNED;
 	case DW_TAG_pointer_type:
 		return is_text(type) ? VALUE_STRING : VALUE_POINTER;
 	case DW_TAG_reference_type:
 	case DW_TAG_rvalue_reference_type:
 		return VALUE_POINTER;
+	case DW_TAG_array_type: /* a vector */
+		return VALUE_FLOAT;
 	default:
 		return dwarf_is_structure(type) ? VALUE_STRUCT : VALUE_REGISTER;
 	}
+}
+
+static unsigned bytes_of(Dwarf_Die *type, enum value_kind kind)
+{
+	int bytes = dwarf_bytesize(type);
+
+	if (kind == VALUE_FLOAT && (bytes > WORD || !is_plain_float(type)))
+		return 2 * WORD;
+	if (kind == VALUE_STRUCT && bytes >= 0) /* an empty class has a byte, which nobody gives */
+		return bytes <= 1 && !contents_of(type) ? 0 : (unsigned)bytes;
+	return bytes > 0 && bytes <= WORD ? (unsigned)bytes : WORD;
 }
 
 /* The type of a parameter, or what a function gives back. */
@@ -115,12 +184,8 @@ static struct parameter parameter_of(Dwarf_Die *die, const char *name)
 	Dwarf_Die type;
 
 	if (dwarf_type_of(die, &type)) {
-		int bytes = dwarf_bytesize(&type);
-
 		p.kind = kind_of(&type);
-		p.bytes = bytes > 0 && (bytes <= WORD || p.kind == VALUE_STRUCT) ? (unsigned)bytes : WORD;
-		if (p.kind == VALUE_FLOAT && (bytes > WORD || is_complex(&type)))
-			p.bytes = 2 * WORD;
+		p.bytes = bytes_of(&type, p.kind);
 		dwarf_type_put(die, &text);
 	}
 	buf_put_u8(&text, 0);
@@ -129,10 +194,32 @@ static struct parameter parameter_of(Dwarf_Die *die, const char *name)
 	return p;
 }
 
-/* That says nothing of what a function takes. */
-static bool is_assembly(Dwarf_Die *unit)
+/* Assembly says nothing of what a function takes, and others, Rust among them, do not keep to the ABI of C. */
+static bool is_of_c(Dwarf_Die *function)
 {
-	return dwarf_srclang(unit) == DW_LANG_Mips_Assembler;
+	enum { CPLUSPLUS_17 = 0x2a, CPLUSPLUS_20, C17 };
+	Dwarf_Die unit;
+
+	if (!dwarf_diecu(function, &unit, NULL, NULL))
+		return false;
+	switch (dwarf_srclang(&unit)) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case C17:
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case CPLUSPLUS_17:
+	case CPLUSPLUS_20:
+	case DW_LANG_ObjC:
+	case DW_LANG_ObjC_plus_plus:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* The function whose code begins there. */
@@ -140,8 +227,7 @@ static bool function_at(const struct dwarf_file *f, uint64_t addr, Dwarf_Die *re
 {
 	Dwarf_Addr bias;
 	Dwarf_Die unit, *scopes = NULL;
-	bool known = dwarf_unit_at(f->units, addr, &unit, &bias) && !is_assembly(&unit);
-	int n = known ? dwarf_scopes(f, &unit, addr - bias, &scopes) : 0;
+	int n = dwarf_unit_at(f->units, addr, &unit, &bias) ? dwarf_scopes(f, &unit, addr - bias, &scopes) : 0;
 	bool found = false;
 
 	for (int i = 0; i < n; i++)
@@ -153,50 +239,78 @@ static bool function_at(const struct dwarf_file *f, uint64_t addr, Dwarf_Die *re
 	return found;
 }
 
-/* Is the result put where the caller says, by an address before all that it gives? */
-static bool has_hidden_result(Dwarf_Die *function, struct parameter *ret)
+/* Is the result put where the caller says, by an address before all that it gives? False: that is not told. */
+static bool add_hidden_result(Dwarf_Die *function, struct prototype *ret)
 {
 	enum { IN_REGISTERS = 2 * WORD };
 	Dwarf_Die type;
 
-	if (!dwarf_type_of(function, &type) || !dwarf_is_structure(&type) ||
-	    (!is_by_reference(&type) && dwarf_bytesize(&type) <= IN_REGISTERS))
-		return false;
-	*ret = (struct parameter){ VALUE_POINTER, WORD, xstrdup("(result)"), xstrdup("") };
-	return true;
+	if (!dwarf_type_of(function, &type) || !dwarf_is_structure(&type))
+		return true;
+	if (is_by_reference(&type) || dwarf_bytesize(&type) > IN_REGISTERS)
+		ret->parameters[ret->count++] =
+			(struct parameter){ VALUE_POINTER, WORD, xstrdup("(result)"), xstrdup("") };
+	return ret->count || is_told(&type);
 }
 
 /* False: it is in registers that nobody could tell without the whole of the ABI's rules. */
 static bool add_parameter(Dwarf_Die *die, struct prototype *ret)
 {
 	struct parameter *p = &ret->parameters[ret->count];
-	unsigned left = TYPES_MAX;
 	Dwarf_Die type;
 
 	*p = parameter_of(die, dwarf_diename(die));
 	ret->count++;
-	if (p->kind == VALUE_FLOAT && dwarf_type_of(die, &type) && is_complex(&type))
+	if (!dwarf_type_of(die, &type) || p->kind == VALUE_REGISTER)
 		return false;
-	return p->kind != VALUE_STRUCT || p->bytes > 2 * WORD || !dwarf_type_of(die, &type) ||
-	       !has_float(&type, 0, &left);
+	if (p->kind == VALUE_FLOAT)
+		return is_plain_float(&type);
+	return p->kind != VALUE_STRUCT ||
+	       (is_told(&type) && (p->bytes > 2 * WORD || !(contents_of(&type) & FLOATS)));
 }
 
-static bool find_in_dwarf(const struct dwarf_file *f, uint64_t addr, struct prototype *ret)
+bool program_prototype_until(Dwarf_Die *function, const Dwarf_Die *last, struct prototype *ret)
 {
-	Dwarf_Die die, child;
+	Dwarf_Die child;
 
-	if (!function_at(f, addr, &die))
+	/* clang: its callers give something else than the source says */
+	if (!is_of_c(function) || number_of(function, DW_AT_calling_convention) == DW_CC_nocall)
 		return false;
-	ret->result = parameter_of(&die, "");
+	ret->result = parameter_of(function, "");
 	/* a text that is given back may be anything by then */
 	if (ret->result.kind == VALUE_STRING)
 		ret->result.kind = VALUE_POINTER;
-	ret->count = has_hidden_result(&die, &ret->parameters[0]);
-	for (int r = dwarf_child(&die, &child); r == 0; r = dwarf_siblingof(&child, &child))
-		if (dwarf_tag(&child) == DW_TAG_formal_parameter && ret->count < PROTOTYPE_PARAMETERS &&
-		    !add_parameter(&child, ret))
+	if (!add_hidden_result(function, ret))
+		return false;
+	for (int r = dwarf_child(function, &child); r == 0; r = dwarf_siblingof(&child, &child)) {
+		if (dwarf_tag(&child) != DW_TAG_formal_parameter || ret->count == PROTOTYPE_PARAMETERS)
+			continue;
+		if (!add_parameter(&child, ret))
 			return false;
-	return true;
+		if (last && child.addr == last->addr)
+			return true;
+	}
+	return !last;
+}
+
+/* Clones (.constprop, .isra, .part) do not take all that the source says. */
+static bool is_clone(const char *names)
+{
+	for (const char *name = names; *name; name += *name == '|') {
+		size_t len = strcspn(name, "|");
+
+		if (function_name_source(name, len) < len)
+			return true;
+		name += len;
+	}
+	return false;
+}
+
+static bool find_in_dwarf(const struct dwarf_file *f, uint64_t addr, const char *names, struct prototype *ret)
+{
+	Dwarf_Die die;
+
+	return !is_clone(names) && function_at(f, addr, &die) && program_prototype_until(&die, NULL, ret);
 }
 
 static bool find_in_table(const struct dwarf_file *f, const char *names, struct prototype *ret)
@@ -214,7 +328,7 @@ static bool find_in_table(const struct dwarf_file *f, const char *names, struct 
 void program_prototype_find(const struct dwarf_file *f, uint64_t addr, const char *names, struct prototype *ret)
 {
 	*ret = (struct prototype){ .function = xstrdup(names) };
-	if (find_in_table(f, names, ret) || find_in_dwarf(f, addr, ret))
+	if (find_in_table(f, names, ret) || find_in_dwarf(f, addr, names, ret))
 		return;
 	prototype_deinit(ret);
 	ret->function = xstrdup(names);

@@ -7,6 +7,12 @@
 #include "trace/prototypes.h"
 
 /*
+ * By the entry of a function's code. `last`: the parameter to end with, which is then the last one of *ret; NULL: all.
+ * False: where one of them is cannot be told. Call prototype_deinit() in either case; *ret is empty before.
+ */
+bool program_prototype_until(Dwarf_Die *function, const Dwarf_Die *last, struct prototype *ret);
+
+/*
  * Of the function at that address. `names`: all that it has, with '|' between. Of what is known nowhere, the registers.
  * Call prototype_deinit().
  */

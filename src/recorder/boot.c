@@ -79,10 +79,36 @@ static void put_boot(uint64_t ns, enum boot_cause cause)
 	buf_free(&lines);
 }
 
+/* Else the first table would be taken for the first boot's, which is a later one's. */
+static void tell_not_found(void)
+{
+	struct buf lines = { 0 };
+
+	if (recorder.boot || !recorder.kernel.seen || kernel_found(&recorder.kernel) || recorder.kernel.no_linux)
+		return;
+	meta_put_u64(&lines, boot_meta_key("symbols"), UINT64_MAX);
+	drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+}
+
+/* Another kernel's code will lie there. Firmware stays as it is, and stays translated. */
+static void forget_kernel(struct map *places)
+{
+	struct map kept = { 0 };
+	uint64_t addr, value;
+
+	for (size_t at = 0; map_next(places, &at, &addr, &value);)
+		if (!addr_is_kernel(addr))
+			*map_put(&kept, addr, 0) = value;
+	map_free(places);
+	*places = kept;
+}
+
 void boot_begin(uint64_t ns, enum boot_cause cause)
 {
 	boot_tell_learnt();
 	pthread_mutex_lock(&recorder.lock);
+	tell_not_found();
 	recorder.boot++;
 	recorder.boot_ns = ns;
 	recorder.kexec = false;
@@ -92,6 +118,9 @@ void boot_begin(uint64_t ns, enum boot_cause cause)
 	/* blocks that are still translated have their numbers, but an address does not lead to them */
 	blocks_forget(&recorder.blocks);
 	map_free(&recorder.results);
+	forget_kernel(&recorder.successors);
+	forget_kernel(&recorder.arrivals);
+	forget_kernel(&recorder.call_targets);
 	waiting_forget();
 	put_boot(ns, cause);
 	pthread_mutex_unlock(&recorder.lock);

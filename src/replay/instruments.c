@@ -15,13 +15,15 @@ static const struct {
 	enum whose whose;
 	bool beside;
 	const char *functions[18];
+	const char *before; /* what older kernels have in place of the first; NULL: the same */
 } kinds[] = {
-	/* mm/kasan; CONFIG_KASAN_OUTLINE calls one for each access of memory */
+	/* mm/kasan; CONFIG_KASAN_OUTLINE calls one for each access of memory. Linux 5.12 renamed the first. */
 	{ "KASAN",
 	  OF_KERNEL,
 	  false,
 	  { "kasan_check_range", "__asan_*", "__kasan_*", "kasan_*", "__hwasan_*", "asan.module_ctor",
-	    "asan.module_dtor" } },
+	    "asan.module_dtor", "check_memory_region" },
+	  "check_memory_region" },
 	{ "KCSAN", OF_KERNEL, false, { "kcsan_setup_watchpoint", "__tsan_*", "__kcsan_*", "kcsan_*" } },
 	{ "KMSAN", OF_KERNEL, false, { "kmsan_init_runtime", "__msan_*", "kmsan_*" } },
 	{ "UBSAN", OF_KERNEL, true, { "__ubsan_*", "ubsan_*" } },
@@ -117,8 +119,10 @@ static unsigned kind_of(const struct names *n, uint32_t function)
 
 static bool is_sign(const struct names *n, uint32_t function, unsigned kind)
 {
+	const char *name = names_function(n, function), *before = kinds[kind - 1].before;
+
 	return kinds[kind - 1].whose != OF_KERNEL || kinds[kind - 1].beside ||
-	       !strcmp(names_function(n, function), kinds[kind - 1].functions[0]);
+	       !strcmp(name, kinds[kind - 1].functions[0]) || (before && !strcmp(name, before));
 }
 
 bool instruments_mark(const struct names *n, uint8_t *kind_by_function)

@@ -275,13 +275,47 @@ const char *dwarf_file_symbol_at(const struct dwarf_file *f, uint64_t addr, uint
 	return name;
 }
 
+struct holding {
+	Dwarf_Addr pc;
+	Dwarf_Die *ret;
+	bool found;
+};
+
+static bool look_for_code(void *context, Dwarf_Die *function)
+{
+	struct holding *h = context;
+
+	h->found = dwarf_haspc(function, h->pc) > 0;
+	if (h->found)
+		*h->ret = *function;
+	return !h->found;
+}
+
+/* The innermost entry that holds the instruction. dwarf_getscopes() does not look into namespaces. */
+static bool find_in_namespaces(Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die *ret)
+{
+	struct holding h = { .pc = pc, .ret = ret };
+	Dwarf_Die child;
+
+	dwarf_each_function(unit, look_for_code, &h);
+	for (int r = h.found ? dwarf_child(ret, &child) : 1; r == 0;) {
+		bool inside = dwarf_haspc(&child, pc) > 0;
+
+		if (inside)
+			*ret = child;
+		r = inside ? dwarf_child(ret, &child) : dwarf_siblingof(&child, &child);
+	}
+	return h.found;
+}
+
 int dwarf_scopes(const struct dwarf_file *f, Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **ret)
 {
 	Dwarf_Die *found = NULL, inner;
 	int n = dwarf_getscopes(unit, pc, &found), count = 0;
 
 	/* for an inlined function dwarf_getscopes() returns the scopes of its definition, not of this call */
-	if (n > 0 && dwarf_offdie(f->dwarf, dwarf_dieoffset(&found[0]), &inner))
+	if (n > 0 ? dwarf_offdie(f->dwarf, dwarf_dieoffset(&found[0]), &inner) != NULL
+		  : find_in_namespaces(unit, pc, &inner))
 		count = dwarf_getscopes_die(&inner, ret);
 	free(found);
 	return count;

@@ -9,10 +9,19 @@
 
 /* Many units of a broken file may name the same long list; a kernel has some hundred thousand ranges. */
 #define RANGES_MAX (1 << 22)
+enum {
+	REFERENCES_MAX = 1 << 24,
+	DEPTH = 128, /* of namespaces in namespaces, or of what is inlined in what is inlined */
+};
 
 struct unit_range {
 	Dwarf_Addr begin, end;
 	Dwarf_Off unit; /* of its entry */
+};
+
+/* An entry of code, and the function in another unit that it is code of. */
+struct reference {
+	Dwarf_Off function, entry;
 };
 
 struct dwarf_units {
@@ -20,6 +29,9 @@ struct dwarf_units {
 	bool read; /* the ranges were looked for */
 	struct unit_range *ranges;
 	size_t n, cap;
+	bool referred; /* the references were looked for */
+	struct reference *references;
+	size_t n_references, references_cap;
 };
 
 struct dwarf_units *dwarf_units_new(Dwfl_Module *module)
@@ -35,6 +47,7 @@ void dwarf_units_free(struct dwarf_units *u)
 	if (!u)
 		return;
 	free(u->ranges);
+	free(u->references);
 	free(u);
 }
 
@@ -103,6 +116,95 @@ bool dwarf_unit_at(struct dwarf_units *u, Dwarf_Addr addr, Dwarf_Die *ret, Dwarf
 		read_ranges(u, dwarf);
 	range = find_range(u, addr - *ret_bias);
 	return range && dwarf_offdie(dwarf, range->unit, ret);
+}
+
+static bool go_through(Dwarf_Die *die, bool (*each)(void *context, Dwarf_Die *function), void *context, int depth)
+{
+	Dwarf_Die child;
+	bool on = true;
+
+	if (depth == DEPTH || dwarf_child(die, &child))
+		return true;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (tag == DW_TAG_subprogram)
+			on = each(context, &child);
+		else if (tag == DW_TAG_namespace || tag == DW_TAG_module)
+			on = go_through(&child, each, context, depth + 1);
+	} while (on && dwarf_siblingof(&child, &child) == 0);
+	return on;
+}
+
+void dwarf_each_function(Dwarf_Die *unit, bool (*each)(void *context, Dwarf_Die *function), void *context)
+{
+	go_through(unit, each, context, 0);
+}
+
+static void add_references(struct dwarf_units *u, Dwarf_Die *die, int depth)
+{
+	Dwarf_Die child, origin;
+	Dwarf_Attribute attr;
+
+	if (depth == DEPTH || dwarf_child(die, &child))
+		return;
+	do {
+		if (dwarf_attr(&child, DW_AT_abstract_origin, &attr) && dwarf_whatform(&attr) == DW_FORM_ref_addr &&
+		    dwarf_formref_die(&attr, &origin) && dwarf_tag(&origin) == DW_TAG_subprogram) {
+			u->references = array_grow(u->references, u->n_references, &u->references_cap,
+						   sizeof *u->references);
+			u->references[u->n_references++] =
+				(struct reference){ dwarf_dieoffset(&origin), dwarf_dieoffset(&child) };
+		}
+		add_references(u, &child, depth + 1);
+	} while (u->n_references < REFERENCES_MAX && dwarf_siblingof(&child, &child) == 0);
+}
+
+static int by_function(const void *a, const void *b)
+{
+	const struct reference *x = a, *y = b;
+
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+static void read_references(struct dwarf_units *u, Dwarf *dwarf)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit, skeleton;
+	Dwarf_Half version;
+	uint8_t type;
+
+	u->referred = true;
+	while (dwarf_get_units(dwarf, cu, &cu, &version, &type, &unit, &skeleton) == 0)
+		add_references(u, &unit, 0);
+	if (u->n_references)
+		qsort(u->references, u->n_references, sizeof *u->references, by_function);
+}
+
+void dwarf_each_reference(struct dwarf_units *u, Dwarf_Die *function, int (*each)(Dwarf_Die *entry, void *context),
+			  void *context)
+{
+	Dwarf_Addr bias;
+	Dwarf *dwarf = dwfl_module_getdwarf(u->module, &bias);
+	Dwarf_Off asked = dwarf_dieoffset(function);
+	size_t low = 0, high;
+	Dwarf_Die entry;
+
+	if (!u->referred)
+		read_references(u, dwarf);
+	for (high = u->n_references; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (u->references[middle].function < asked)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < u->n_references && u->references[low].function == asked; low++)
+		if (dwarf_offdie(dwarf, u->references[low].entry, &entry))
+			each(&entry, context);
 }
 
 const char *dwarf_declared_in(Dwarf_Die *die)

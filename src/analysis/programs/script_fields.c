@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/syscall_args.h"
 #include "arch/syscall_fields.h"
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -84,9 +85,10 @@ static bool set_field_type(const char *type, const char *text, struct type *ret,
 	} else if (ret->kind == TYPE_TEXT && !is_text_pointer(type)) {
 		error_set(err, LEADS);
 		return false;
+	} else if (ret->kind != TYPE_TEXT && strchr(type, '*')) {
+		*ret = (struct type){ .kind = TYPE_POINTER };
 	} else if (ret->kind != TYPE_TEXT) {
-		ret->is_signed = !strstr(type, "unsigned") && !strchr(type, '*') && strncmp(type, "u", 1) &&
-				 strncmp(type, "__u", 3);
+		ret->is_signed = !strstr(type, "unsigned") && strncmp(type, "u", 1) && strncmp(type, "__u", 3);
 	}
 	return true;
 }
@@ -126,34 +128,28 @@ static bool find_in_event(const struct script_formats *f, const struct place_ask
 	return !any;
 }
 
-/* Is it the tracepoint of that call's begin, or does it mean that among others? */
-static bool is_call_of(const struct place_asked *place, const char *call)
-{
-	cleanup_free char *name = xasprintf("sys_enter_%s", syscall_tracepoint(call));
-
-	return !fnmatch(place->name, name, 0);
-}
-
 /* Names of arguments are those of the call; of all calls, id and args[N], or ret. */
 static bool find_in_syscall(const struct script_formats *f, const struct place_asked *place, const char *text,
-			    struct error *err)
+			    struct type *ret, struct error *err)
 {
-	enum { CALLS = 512 };
+	/* of an ARG_ADDRESS it is not known whether it is one */
+	static const char addresses[] = { ARG_PATH,   ARG_BYTES,   ARG_DATAGRAM,
+					  ARG_VECTOR, ARG_MESSAGE, ARG_ARGUMENTS, 0 };
 	bool exits = !strncmp(place->name, "sys_exit", 8);
 	const struct syscall_abi *abi = f->arch ? &f->arch->abis[0] : &arch_x86_64.abis[0];
 	bool named = !strncmp(place->name, "sys_enter_", strlen("sys_enter_"));
 	const char *fields = named ? syscall_fields(place->name + strlen("sys_enter_")) : NULL;
+	char kind;
 
 	if (is_named("ret", text)
 		    ? exits
 		    : is_named("id", text) || is_named("__syscall_nr", text) || (!exits && is_named("args", text)))
 		return true;
-	for (uint64_t nr = 0; !exits && nr < CALLS; nr++) {
-		const char *call = abi->call_name(nr);
-
-		if (call && is_call_of(place, call) && syscall_field(call, text, name_length(text)) >= 0)
-			return true;
-	}
+	kind = exits ? '\0' : syscall_place_kind(place, abi, text, name_length(text));
+	if (kind && ret->kind == TYPE_NUMBER && strchr(addresses, kind))
+		*ret = (struct type){ .kind = TYPE_POINTER };
+	if (kind)
+		return true;
 	if (exits)
 		error_set(err, "%s has no %.*s: it has ret", place->text, (int)name_length(text), text);
 	else
@@ -275,7 +271,7 @@ bool script_field_find(void *formats, const struct place_asked *place, const cha
 	if (place->kind == PLACE_STATIC)
 		return find_in_static(place, text, ret, err);
 	if (script_is_syscall(place))
-		return find_in_syscall(f, place, text, err);
+		return find_in_syscall(f, place, text, ret, err);
 	if (place->kind == PLACE_TRACEPOINT)
 		return find_in_event(f, place, text, ret, err);
 	if (place->kind == PLACE_PROFILE || place->kind == PLACE_INTERVAL || place->kind == PLACE_BEGIN ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "script_places.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,16 @@ static bool is_part_meant(const char *name, const char *pattern)
 	return !strpbrk(pattern, "*?[") || !strstr(name, ".part.") || strstr(pattern, ".part");
 }
 
+/* uprobe:libc:malloc means the library whose file is libc.so.6, or libc-2.36.so. */
+static bool is_library(const char *object, const char *name)
+{
+	size_t n = strlen(object);
+
+	if (strncmp(name, object, n))
+		return false;
+	return !strncmp(name + n, ".so", 3) || (name[n] == '-' && isdigit((unsigned char)name[n + 1]) && strstr(name, ".so"));
+}
+
 static bool is_meant(const struct finding *f, uint32_t function)
 {
 	const struct names *n = f->o->session->names;
@@ -90,7 +101,8 @@ static bool is_meant(const struct finding *f, uint32_t function)
 	if (names_is_group(n, function) || (kernel && !names_is_kernel(n, function)) ||
 	    (!kernel && !any && !names_is_user(n, function)))
 		return false;
-	if (a->object && strcmp(a->object, "vmlinux") && fnmatch(base_name(a->object), names_object(n, function), 0))
+	if (a->object && strcmp(a->object, "vmlinux") && fnmatch(base_name(a->object), names_object(n, function), 0) &&
+	    (kernel || !is_library(a->object, names_object(n, function))))
 		return false;
 	if (a->object && !strcmp(a->object, "vmlinux") && *names_object(n, function))
 		return false;

@@ -2,7 +2,6 @@
 /* Replays the trace for a program, or as much of it as something may fire in. */
 #include <stdlib.h>
 
-#include "base/alloc.h"
 #include "replay/index.h"
 #include "script_parts.h"
 #include "script_worth.h"
@@ -88,8 +87,6 @@ int script_replay(struct script_runner *r, struct error *err)
 {
 	int result;
 
-	if (!r->calls && (script_index_any(&r->places.calls) || script_index_any(&r->places.results)))
-		r->calls = xcalloc(stacks_count(r->o->session), sizeof *r->calls);
 	r->functions = script_asked_functions(r);
 	result = replay(r, err);
 	free(r->functions);

@@ -203,7 +203,6 @@ void script_free_runner(struct script_runner *r)
 		free(r->spending[i].of);
 	free(r->spending);
 	free(r->counted);
-	free(r->calls);
 	script_state_deinit(&r->state);
 	machine_free(r->machine);
 	script_stacks_deinit(&r->stacks);

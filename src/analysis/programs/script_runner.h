@@ -42,12 +42,6 @@ struct spending {
 	size_t cap;
 };
 
-/* The system call that a thread made last. */
-struct script_syscall {
-	uint64_t nr, args[6];
-	uint64_t abi; /* number of its interface */
-};
-
 struct script_runner {
 	const struct script_run_options *o;
 	struct script_places places;
@@ -64,7 +58,7 @@ struct script_runner {
 	const struct stack **running; /* by vCPU */
 	unsigned vcpus;
 	uint32_t *parents;            /* by thread: number + 1 of its parent's, as found last; 0: not found yet */
-	struct script_syscall *calls; /* by stack: its last system call; NULL: nobody asks */
+	uint32_t overtaken;           /* the data of the call that a signal's handler comes before; 0: none does */
 	struct spending *spending;    /* by stack; NULL: nobody asks */
 	size_t n_spending;
 	uint64_t *counted; /* by vCPU, and place of places.others: how many since it fired */

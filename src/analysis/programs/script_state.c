@@ -25,17 +25,6 @@ void script_state_save(struct script_runner *r, const struct stacks *s, uint64_t
 		}
 }
 
-static void move_calls(struct script_runner *r, const struct numbers *n, size_t count)
-{
-	struct script_syscall *calls = r->calls ? xcalloc(count, sizeof *calls) : NULL;
-
-	for (size_t i = 0; calls && i < n->n_stacks; i++)
-		if (n->stacks[i] != NUMBER_NONE)
-			calls[n->stacks[i]] = r->calls[i];
-	free(r->calls);
-	r->calls = calls;
-}
-
 static void move_spending(struct script_runner *r, const struct numbers *n, size_t count)
 {
 	struct spending *spending = r->spending ? xcalloc(count, sizeof *spending) : NULL;
@@ -79,7 +68,6 @@ int script_state_move(struct script_runner *r, const struct session *to, struct 
 	buf_free(&state->stacks);
 	state->stacks = stacks;
 	if (good) {
-		move_calls(r, &n, stacks_count(to));
 		move_spending(r, &n, stacks_count(to));
 		move_data(state, &n);
 	}

@@ -340,7 +340,7 @@ static struct value syscall_field_now(struct script_runner *r, const struct fiel
 	if (!strcmp(f->text, "ret"))
 		return number(r->now.result);
 	if (!strcmp(f->text, "id") || !strcmp(f->text, "__syscall_nr"))
-		return number(r->now.id);
+		return number((uint64_t)(int32_t)r->now.id);
 	if (!r->now.args)
 		return is_text ? text("") : number(0);
 	is_raw = sscanf(f->text, "args[%1u]", &index) == 1;
@@ -462,7 +462,7 @@ static void put_symbol(void *state, uint64_t address, bool user, struct buf *out
 	uint32_t function = script_function_at(r, address, user);
 
 	if (names_is_group(r->o->session->names, function))
-		buf_printf(out, "0x%llx", (unsigned long long)address);
+		buf_printf(out, "%#llx", (unsigned long long)address);
 	else
 		put_function(r, r->name_of[function], out);
 }

@@ -52,50 +52,95 @@ static void set_frame_moment(struct script_runner *r, const struct stacks *s, co
 	};
 }
 
+/*
+ * Which system call a frame is of, in its data, which a fork's child has, too: a bit, the interface, and the number
+ * with its sign, of which no call needs all bits. The frame of a signal's handler has that of the call that it
+ * overtook.
+ */
+enum { CALL = 1, CALL_ABI = 1, CALL_ABIS = 7, CALL_NR = 4 };
+
+static uint32_t call_data(uint64_t nr, uint64_t abi)
+{
+	return (uint32_t)nr << CALL_NR | (uint32_t)(abi & CALL_ABIS) << CALL_ABI | CALL;
+}
+
+static unsigned call_abi(uint32_t data)
+{
+	return data >> CALL_ABI & CALL_ABIS;
+}
+
+/* By which the places are sorted that are at it. */
+static uint32_t call_number(uint32_t data)
+{
+	return call_abi(data) || data >> CALL_NR >= SCRIPT_OTHER_SYSCALL ? SCRIPT_OTHER_SYSCALL : data >> CALL_NR;
+}
+
 static void begin_syscall(struct script_runner *r, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	const struct event *e = s->event;
-	struct script_syscall *call;
-	uint32_t number;
 
-	if (!r->calls || !e || e->kind != EVENT_SYSCALL)
+	if (!e || e->kind != EVENT_SYSCALL)
 		return;
-	call = &r->calls[stack - s->list];
-	number = e->args[7] || e->args[0] >= SCRIPT_OTHER_SYSCALL ? SCRIPT_OTHER_SYSCALL : (uint32_t)e->args[0];
-	frame->data = number + 1;
-	call->nr = e->args[0];
-	call->abi = e->args[7];
-	memcpy(call->args, e->args + 1, sizeof call->args);
-	if (!script_index_has(&r->places.calls, number))
+	frame->data = call_data(e->args[0], e->args[7]);
+	if (!script_index_has(&r->places.calls, call_number(frame->data)))
 		return;
 	set_frame_moment(r, s, stack, frame);
 	r->now.has_function = false;
 	r->now.id = (uint32_t)e->args[0];
-	r->now.args = call->args;
+	r->now.args = e->args + 1;
 	r->now.text_insns = e->insns;
-	script_fire(r, s, &r->places.calls, number);
+	script_fire(r, s, &r->places.calls, call_number(frame->data));
 }
 
-static const uint64_t *result_of(const struct event *e)
+/* Is the frame left by an event that leads back to user code? */
+static bool is_return(const struct stacks *s)
 {
-	if (e && e->kind == EVENT_SYSCALL_RETURN)
-		return e->args;
-	return e && e->kind == EVENT_INTERRUPT_RETURN && !(e->args[0] & IRET_ELSEWHERE) ? e->args + 1 : NULL;
+	const struct event *e = s->event;
+
+	return e && (e->kind == EVENT_SYSCALL_RETURN || e->kind == EVENT_INTERRUPT_RETURN) && s->end != FRAME_DIED &&
+	       s->end != FRAME_LOST;
 }
 
+/* False: a signal's handler runs first. */
+static bool find_result(const struct script_runner *r, const struct event *e, const struct frame *frame, uint64_t *ret)
+{
+	enum { ERESTARTSYS = 512 }; /* what the kernel has until the call is made again */
+	const struct arch *arch = r->o->session->reader->arch;
+	bool leads_on = frame->kind == FRAME_SYSCALL &&
+			(frame->role == SYSCALL_EXEC || frame->role == SYSCALL_SIGRETURN);
+
+	*ret = e->kind == EVENT_SYSCALL_RETURN ? e->args[0] : e->args[1];
+	*ret = (uint64_t)syscall_result(arch_abi(arch, call_abi(frame->data)), *ret);
+	if (leads_on || !frame->from || e->target == frame->from)
+		return true;
+	*ret = -(uint64_t)ERESTARTSYS;
+	return e->target == frame->from - arch->syscall_length;
+}
+
+/* That of a call which a handler overtook comes when that is through, with the time at which the call itself ended. */
 static void end_syscall(struct script_runner *r, struct stacks *s, struct stack *stack, const struct frame *frame)
 {
-	const uint64_t *result = result_of(s->event);
+	bool is_handler = frame->kind == FRAME_SIGNAL, restores = !is_handler && frame->role == SYSCALL_SIGRETURN;
+	uint32_t number = restores ? SCRIPT_OTHER_SYSCALL : call_number(frame->data);
+	uint64_t result;
 
-	if (!frame->data || !result || !script_index_has(&r->places.results, frame->data - 1))
+	if (!frame->data || !is_return(s))
+		return;
+	if (!find_result(r, s->event, frame, &result)) {
+		r->overtaken = is_handler ? 0 : frame->data;
+		return;
+	}
+	if (!script_index_has(&r->places.results, number))
 		return;
 	set_frame_moment(r, s, stack, frame);
+	if (is_handler)
+		r->now.ns = frame->entry_ns > r->o->from_ns ? frame->entry_ns : r->o->from_ns;
 	r->now.has_function = false;
-	r->now.id = (uint32_t)r->calls[stack - s->list].nr;
-	r->now.result = (uint64_t)syscall_result(
-		arch_abi(r->o->session->reader->arch, r->calls[stack - s->list].abi), *result);
+	/* once it has restored the registers, no call has the number any more */
+	r->now.id = restores ? UINT32_MAX : (uint32_t)((int32_t)frame->data >> CALL_NR);
+	r->now.result = result;
 	r->now.exits = true;
-	script_fire(r, s, &r->places.results, frame->data - 1);
+	script_fire(r, s, &r->places.results, number);
 }
 
 static void begin_interrupt(struct script_runner *r, struct stacks *s, struct stack *stack, struct frame *frame)
@@ -128,6 +173,9 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 		set_frame_moment(r, s, stack, frame);
 		script_fire(r, s, &r->places.entries, frame->function);
 	}
+	if (frame->kind == FRAME_SIGNAL)
+		frame->data = r->overtaken;
+	r->overtaken = 0;
 	if (frame->kind == FRAME_SYSCALL)
 		begin_syscall(r, s, stack, frame);
 	else if (frame->kind == FRAME_INTERRUPT)
@@ -167,7 +215,7 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	}
 	if (r->spending)
 		end_spending(r, s, stack, ns, insns);
-	if (frame->kind == FRAME_SYSCALL)
+	if (frame->kind == FRAME_SYSCALL || frame->kind == FRAME_SIGNAL)
 		end_syscall(r, s, stack, frame);
 }
 

@@ -431,7 +431,7 @@ static void look_for_moment(struct writing *w, struct stacks *s)
 	s->stop |= search->first ? w->remaining >= search->events : search->beyond;
 }
 
-/* Threads by when they left their vCPUs, the longest ago first. */
+/* Threads by when they left their vCPUs, the longest ago first, and those that run last. */
 static int by_since(const void *va, const void *vb, void *since)
 {
 	const uint64_t *ns = since;
@@ -447,9 +447,12 @@ static void find_all(struct writing *w, const struct stacks *s)
 	uint32_t *order = xcalloc(s->threads->count + 1, sizeof *order);
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < s->threads->count; i++)
+	for (uint32_t i = 0; i < s->threads->count; i++) {
+		if (s->list[i].cpu >= 0)
+			w->since[i] = UINT64_MAX;
 		if (s->list[i].depth)
 			order[n++] = i;
+	}
 	qsort_r(order, n, sizeof *order, by_since, w->since);
 	for (size_t i = 0; i < n; i++)
 		stacks_put(s, order[i], w->gaps + 1, w->since[order[i]], &w->found);

@@ -163,8 +163,9 @@ static bool *mark_functions(const struct names *names, const char *list)
 		cleanup_free char *pattern = xstrndup(list, n);
 
 		for (uint32_t i = 0; i < names_count(names); i++) {
-			const char *name = names_function(names, i);
-			cleanup_free char *stem = xstrndup(name, strcspn(name, "."));
+			size_t len;
+			const char *shown = names_alone(names, i, &len); /* definitions do not say which module */
+			cleanup_free char *name = xstrndup(shown, len), *stem = xstrndup(name, strcspn(name, "."));
 
 			marks[i] |= !fnmatch(pattern, name, 0) || !fnmatch(pattern, stem, 0);
 		}

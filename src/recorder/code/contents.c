@@ -350,18 +350,24 @@ static uint64_t file_of(const struct code_record *r)
 	return hash64(hash64(hash64(r->device + 1) + r->inode) + r->file_size);
 }
 
+/* A kernel has several of the vDSO, one for each kind of program: each is like a file that is mapped whole. */
+static uint64_t bytes_of(const struct code_record *r)
+{
+	return r->file_size || strcmp(r->name, "[vdso]") ? r->file_size : r->size;
+}
+
 void contents_mapped(struct vcpu *v, const struct code_record *r)
 {
 	pthread_mutex_lock(&contents.lock);
 	drop_all(r->mm, r->start, r->size);
-	if (!r->file_size) {
+	if (!bytes_of(r)) {
 		/* memory of no file, or of one that has nothing */
 	} else if (contents.count == MAPPINGS_MAX) {
 		limits_reached(LIMIT_FILES);
 	} else {
 		contents.list[contents.count++] = (struct unproven){
 			.mm = r->mm, .start = r->start, .size = r->size, .offset = r->offset,
-			.file_size = r->file_size, .file = file_of(r),
+			.file_size = bytes_of(r), .file = file_of(r),
 		};
 		v->unproven = r->mm;
 	}

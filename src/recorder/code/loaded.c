@@ -49,15 +49,11 @@ static void drop_all(uint64_t mm, uint64_t start, uint64_t size)
 
 void loaded_mapped(const struct code_record *r)
 {
-	const struct mapping no_file = { .file_size = r->file_size, .path = (char *)r->name };
-
 	if (!*r->name || r->offset > r->start)
 		return;
 	pthread_mutex_lock(&loaded.lock);
 	drop_all(r->mm, r->start, r->size);
-	if (!r->file_size && map_get(&loaded.known, identity(&no_file))) {
-		/* nothing more to be read of it */
-	} else if (loaded.count == MAPPINGS_MAX) {
+	if (loaded.count == MAPPINGS_MAX) {
 		limits_reached(LIMIT_FILES);
 	} else {
 		loaded.list[loaded.count++] = (struct mapping){

@@ -128,7 +128,17 @@ long modules_function(struct modules *m, uint64_t addr)
 	return i == SYMTAB_NONE ? SYMTAB_NONE : (long)(number + 1) << NUMBER_SHIFT | i;
 }
 
+static long own_number(long function)
+{
+	return function & ((1L << NUMBER_SHIFT) - 1);
+}
+
 const struct symbol *modules_symbol(const struct modules *m, long function)
 {
-	return &m->tabs[(function >> NUMBER_SHIFT) - 1]->symbols[function & ((1L << NUMBER_SHIFT) - 1)];
+	return &m->tabs[modules_number(function)]->symbols[own_number(function)];
+}
+
+const char *modules_name(const struct modules *m, long function)
+{
+	return symtab_name(m->tabs[modules_number(function)], own_number(function));
 }

@@ -42,5 +42,6 @@ static inline size_t modules_number(long function)
 }
 
 const struct symbol *modules_symbol(const struct modules *m, long function);
+const char *modules_name(const struct modules *m, long function);
 
 #endif

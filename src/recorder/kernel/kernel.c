@@ -41,7 +41,7 @@ static void find_jumps(struct kernel *k, struct kernel_image *image)
 {
 	for (size_t i = 0; i < image->n_code; i++)
 		tail_jumps_find(image->code[i].bytes.data, image->code[i].bytes.len, image->code[i].addr, symtab_bounds,
-				&k->tab, &k->jumps_to);
+				&k->tab, &k->image_jumps);
 	kernel_image_drop_code(image);
 }
 
@@ -411,8 +411,8 @@ static bool find_in_memory(struct kernel *k, struct registers *regs, const struc
 			layout_add(&layout, &k->known.layout, LAYOUT_TYPES);
 		symtab_deinit(&k->tab);
 		symtab_from_image(&k->tab, &image);
-		k->jumps_to.len = 0;
-		tail_jumps_find(memory.data, memory.len, start - slide, symtab_bounds, &k->tab, &k->jumps_to);
+		k->memory_jumps.len = 0;
+		tail_jumps_find(memory.data, memory.len, start - slide, symtab_bounds, &k->tab, &k->memory_jumps);
 		use_image(k, &image, &layout, slide);
 	}
 	buf_free(&memory);
@@ -458,15 +458,14 @@ static void forget(struct kernel *k)
 		.sources = k->sources, .error = k->error, .known = k->known, .have_image = k->have_image,
 		.keeps_types = k->keeps_types, .types = k->types, .wanted = k->wanted,
 		.n_wanted = k->n_wanted, .tables = k->tables, .image_table = k->image_table,
+		.image_jumps = k->image_jumps, .memory_jumps = k->memory_jumps,
 	};
 	if (k->found && !k->from_image) {
 		symtab_deinit(&k->tab);
-		k->jumps_to.len = 0;
 		if (k->have_image)
 			symtab_from_image(&k->tab, &k->known.image);
 	}
 	next.tab = k->tab;
-	next.jumps_to = k->jumps_to;
 	free(k->banner);
 	free(k->no_names);
 	map_free(&k->hooks_at);

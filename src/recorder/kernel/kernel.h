@@ -54,8 +54,11 @@ struct kernel {
 	bool no_linux;           /* what -kernel starts is no Linux, and its symbols were given: nothing to look for */
 	struct error error;      /* why the files were no good */
 	struct known_kernel known;
-	/* link addresses that conditional jumps lead to in other functions: guest/tail_jumps.h */
-	struct buf jumps_to;
+	/*
+	 * link addresses that conditional jumps lead to in other functions (guest/tail_jumps.h): of the image, and of
+	 * what was found in memory
+	 */
+	struct buf image_jumps, memory_jumps;
 	bool have_image;         /* something is known */
 	bool keeps_types;        /* `types` are wanted */
 
@@ -147,11 +150,12 @@ void kernel_forget(struct kernel *k);
  */
 static inline uint64_t kernel_jumps_to(const struct kernel *k, size_t i)
 {
+	const struct buf *jumps = k->from_image ? &k->image_jumps : &k->memory_jumps;
 	uint64_t addr;
 
-	if (i >= k->jumps_to.len / sizeof addr)
+	if (i >= jumps->len / sizeof addr)
 		return 0;
-	memcpy(&addr, k->jumps_to.data + i * sizeof addr, sizeof addr);
+	memcpy(&addr, jumps->data + i * sizeof addr, sizeof addr);
 	return addr + k->slide;
 }
 

@@ -58,6 +58,12 @@ static void expect_tail_jumps(void)
 		translate_expect(addr);
 }
 
+/* arch/x86/include/asm/page_64_types.h: KASAN_STACK_ORDER. Linux 5.12 renamed check_memory_region(). */
+static unsigned stack_order(const struct kernel *k)
+{
+	return kernel_function_named(k, "kasan_check_range") || kernel_function_named(k, "check_memory_region");
+}
+
 /* What the kernel has, and what it lacks. */
 static void tell_kernel(struct buf *lines)
 {
@@ -82,8 +88,7 @@ static void tell_kernel(struct buf *lines)
 	snprintf(recorder.stats->no_names, sizeof recorder.stats->no_names, "%s", k->no_names ? k->no_names : "");
 	recorder.stats->kernel = 1;
 	boot_put_layout(&k->layout, lines);
-	/* arch/x86/include/asm/page_64_types.h: KASAN_STACK_ORDER */
-	recorder.kernel_stack = recorder.cpu->arch->kernel_stack << (kernel_function_named(k, "kasan_check_range") != 0);
+	recorder.kernel_stack = recorder.cpu->arch->kernel_stack << stack_order(k);
 	if (recorder.kernel_stack != recorder.cpu->arch->kernel_stack)
 		meta_put_u64(lines, "kernel_stack", recorder.kernel_stack);
 	buf_printf(lines, "%s=0x%" PRIx64 "\n", boot_meta_key("slide"), k->slide);

@@ -16,16 +16,20 @@ enum {
 	STEP = 64,           /* a string may end right before memory that is not there */
 };
 
-static size_t read_string(struct vcpu *v, uint64_t addr, char *out)
+/* `ret_all`: false: it goes on where memory is not there. */
+static size_t read_string(struct vcpu *v, uint64_t addr, char *out, bool *ret_all)
 {
+	*ret_all = true;
 	for (size_t got = 0; got < PATH_BYTES;) {
 		size_t step = STEP - (addr + got) % STEP;
 		const char *end;
 
 		if (step > PATH_BYTES - got)
 			step = PATH_BYTES - got;
-		if (!guest_read(&v->regs, addr + got, out + got, step))
+		if (!guest_read(&v->regs, addr + got, out + got, step)) {
+			*ret_all = false;
 			return got;
+		}
 		end = memchr(out + got, 0, step);
 		if (end)
 			return (size_t)(end - out);
@@ -43,18 +47,19 @@ static void put_text(const struct unread *call, const struct text *text)
 	buf_free(&out);
 }
 
-/* False: it is not there. */
+/* False: it is not all there. What is there is put nevertheless: the call may not return, as execve() does. */
 static bool read_path(struct vcpu *v, const struct unread *call, unsigned arg, uint64_t addr)
 {
 	char path[PATH_BYTES];
-	size_t n = addr ? read_string(v, addr, path) : 0;
+	bool all = true;
+	size_t n = addr ? read_string(v, addr, path, &all) : 0;
 
 	if (n)
 		put_text(call, &(struct text){
-			.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = n == PATH_BYTES, .bytes = path,
-			.len = n,
+			.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = !all || n == PATH_BYTES,
+			.bytes = path, .len = n,
 		});
-	return n || !addr;
+	return all;
 }
 
 static bool read_bytes(struct vcpu *v, const struct unread *call, unsigned arg, uint64_t addr, uint64_t size,

@@ -22,6 +22,17 @@ struct thread {
 struct waiting {
 	struct chunk_header header;
 	struct buf packed;
+	bool in_file;
+};
+
+/*
+ * An event that is in the file before it is gone through: what happened before it on other vCPUs is yet to come. With
+ * EVENT_NONE a chunk begins, in that state.
+ */
+struct ahead {
+	struct event event;
+	uint64_t args[EVENT_ARGS];
+	struct cpu_state state;
 };
 
 /* A vCPU. */
@@ -35,7 +46,10 @@ struct lane {
 	struct batch *batch;   /* of the chunk that is gone through */
 	size_t next;           /* event of the batch */
 	struct buf data;       /* the chunk, unpacked */
-	bool open;             /* a chunk is under way */
+	bool open;             /* a chunk is under way … */
+	bool in_file;          /* … which is in the file */
+	struct ahead *ahead;   /* before the next event of the batch */
+	size_t next_ahead, n_ahead, ahead_cap;
 	struct cpu_state state; /* behind the event that was gone through last … */
 	uint64_t last_ns;      /* … and its time */
 };
@@ -95,12 +109,12 @@ static struct lane *lane_of(unsigned cpu)
 	return lane;
 }
 
-void forgotten_add(const struct chunk_header *header, struct buf *packed)
+void forgotten_add(const struct chunk_header *header, struct buf *packed, bool in_file)
 {
 	struct lane *lane = lane_of(header->cpu);
 
 	lane->queue = array_grow(lane->queue, lane->count, &lane->cap, sizeof *lane->queue);
-	lane->queue[lane->count++] = (struct waiting){ .header = *header, .packed = *packed };
+	lane->queue[lane->count++] = (struct waiting){ .header = *header, .packed = *packed, .in_file = in_file };
 	*packed = (struct buf){ 0 };
 }
 
@@ -150,8 +164,16 @@ void forgotten_facts(const struct chunk_header *header, struct buf *packed)
 	buf_free(&data);
 }
 
-/* Unpack and begin to decode the vCPU's next chunk. False: there is none. */
-static bool open_chunk(struct lane *lane)
+static void begin_in(struct lane *lane, const struct cpu_state *state)
+{
+	lane->state = *state;
+	lane->last_ns = state->ns;
+	if (lane->thread->task != state->task)
+		run_unknown(lane, state->task);
+}
+
+/* Unpack and begin to decode the vCPU's next chunk; *ret is its state there. False: there is none. */
+static bool open_chunk(struct lane *lane, struct cpu_state *ret)
 {
 	struct waiting *w = lane->first < lane->count ? &lane->queue[lane->first] : NULL;
 	const struct chunk_header *h;
@@ -161,34 +183,43 @@ static bool open_chunk(struct lane *lane)
 		return false;
 	h = &w->header;
 	lane->open = true;
+	lane->in_file = w->in_file;
 	lane->next = 0;
 	lane->batch->count = 0;
-	lane->last_ns = h->first_ns;
-	lane->state = (struct cpu_state){
+	*ret = (struct cpu_state){
 		.insns = h->first_insns, .ns = h->first_ns, .place = h->place, .space = h->space, .task = h->task,
 		.halted = h->flags & CHUNK_HALTED,
 	};
 	if (unpack(h, &w->packed, &lane->data) < 0 ||
-	    decoder_begin(&lane->decoder, lane->data.data, lane->data.len, &lane->state, false, &ignored) < 0) {
-		run_unknown(lane, 0);
-		close_chunk(lane);
-		return open_chunk(lane);
-	}
-	if (lane->thread->task != h->task)
-		run_unknown(lane, h->task);
+	    decoder_begin(&lane->decoder, lane->data.data, lane->data.len, ret, false, &ignored) < 0)
+		lane->data.len = 0; /* damaged: its thread is not known any more */
 	return true;
 }
 
-/* The vCPU's next event, or NULL. */
-static const struct event *peek(struct lane *lane)
+static struct ahead *add_ahead(struct lane *lane)
 {
+	lane->ahead = array_grow(lane->ahead, lane->n_ahead, &lane->ahead_cap, sizeof *lane->ahead);
+	return &lane->ahead[lane->n_ahead++];
+}
+
+/* The next event of the vCPU's chunks, or NULL. Where a chunk begins is told at once, or `ahead`. */
+static const struct event *peek_chunk(struct lane *lane, bool ahead)
+{
+	struct cpu_state state;
 	struct error ignored;
 
 	while (lane->next == lane->batch->count) {
-		if (!lane->open && !open_chunk(lane))
-			return NULL;
+		if (!lane->open) {
+			if (!open_chunk(lane, &state))
+				return NULL;
+			state.task = lane->data.len ? state.task : 0;
+			if (ahead)
+				*add_ahead(lane) = (struct ahead){ .state = state };
+			else
+				begin_in(lane, &state);
+		}
 		lane->next = 0;
-		if (decoder_next(&lane->decoder, lane->batch, &ignored) < 0 || !lane->batch->count) {
+		if (!lane->data.len || decoder_next(&lane->decoder, lane->batch, &ignored) < 0 || !lane->batch->count) {
 			lane->batch->count = 0;
 			close_chunk(lane);
 		} else {
@@ -196,6 +227,21 @@ static const struct event *peek(struct lane *lane)
 		}
 	}
 	return &lane->batch->events[lane->next];
+}
+
+/* The vCPU's next event, or NULL. */
+static const struct event *peek(struct lane *lane)
+{
+	for (; lane->next_ahead < lane->n_ahead; lane->next_ahead++) {
+		struct ahead *a = &lane->ahead[lane->next_ahead];
+
+		a->event.args = a->args;
+		if (a->event.kind != EVENT_NONE)
+			return &a->event;
+		begin_in(lane, &a->state);
+	}
+	lane->next_ahead = lane->n_ahead = 0;
+	return peek_chunk(lane, false);
 }
 
 static void switch_thread(struct lane *lane, const struct event *e)
@@ -240,7 +286,8 @@ static void forget_all(void)
 /* The event has been gone through. */
 static void pass(struct lane *lane)
 {
-	const struct event *e = &lane->batch->events[lane->next++];
+	const struct event *e = lane->next_ahead < lane->n_ahead ? &lane->ahead[lane->next_ahead++].event
+								 : &lane->batch->events[lane->next++];
 
 	cpu_state_advance(&lane->state, e);
 	lane->last_ns = e->ns;
@@ -331,37 +378,72 @@ void forgotten_tell(uint64_t gap, struct buf *out, struct buf *facts)
 	for (size_t i = 0; i < forgotten.n_threads; i++)
 		if (forgotten.threads[i]->lock.ns)
 			fact_put(facts, &forgotten.threads[i]->lock);
-	forget_all();
+	for (size_t i = 0; i < forgotten.n_threads; i++)
+		forgotten.threads[i]->lock.ns = 0; /* it is in the file */
 }
 
-/* Add the vCPU's events that are left to the builder. Their arguments are the batch's. */
-static void move_rest(struct lane *lane, struct builder *builder)
+/* The vCPU's state, and the time, behind all that is ahead. */
+static struct cpu_state state_ahead(const struct lane *lane, uint64_t *ret_ns)
 {
-	struct encoder *enc = builder_encoder(builder, lane->cpu);
-	const struct event *e;
+	struct cpu_state state = lane->state;
 
-	while ((e = peek(lane))) {
-		*encoder_next(enc) = *e;
-		encoder_added(enc);
-		lane->next++;
-		if (lane->next == lane->batch->count)
-			encoder_flush(enc);
+	*ret_ns = lane->last_ns;
+	for (size_t i = lane->next_ahead; i < lane->n_ahead; i++) {
+		struct ahead a = lane->ahead[i];
+
+		a.event.args = a.args;
+		if (a.event.kind == EVENT_NONE)
+			state = a.state;
+		else
+			cpu_state_advance(&state, &a.event);
+		*ret_ns = a.event.kind == EVENT_NONE ? state.ns : a.event.ns;
 	}
+	return state;
+}
+
+static struct builder *begin_rest(const struct lane *lane, uint64_t gap, const struct builder_sink *sink)
+{
+	struct builder *builder = xcalloc(1, sizeof *builder);
+	uint64_t ns;
+	struct cpu_state state = state_ahead(lane, &ns);
+
+	builder_init(builder, forgotten.sites, sink);
+	builder->without_sites = true;
+	state.ns = ns;
+	builder_put_gap(builder, lane->cpu, &state, GAP_NOT_ASKED, gap, 0);
+	return builder;
+}
+
+static void put_ahead(struct lane *lane, const struct event *e)
+{
+	struct ahead *a = add_ahead(lane);
+
+	*a = (struct ahead){ .event = *e };
+	for (unsigned i = 0; i < event_n_args(e->kind); i++)
+		a->args[i] = e->args[i];
 }
 
 void forgotten_rest(unsigned cpu, uint64_t gap, const struct builder_sink *sink)
 {
 	struct lane *lane = forgotten.lanes[cpu];
-	struct builder *builder;
+	struct builder *builder = NULL;
+	const struct event *e;
 
-	if (!lane || !peek(lane))
+	while (lane && (e = peek_chunk(lane, true))) {
+		if (!builder && !lane->in_file)
+			builder = begin_rest(lane, gap, sink);
+		if (builder) {
+			*encoder_next(builder_encoder(builder, cpu)) = *e;
+			encoder_added(builder_encoder(builder, cpu));
+		}
+		put_ahead(lane, e);
+		lane->next++;
+		/* the event's arguments are the batch's */
+		if (builder && lane->next == lane->batch->count)
+			encoder_flush(builder_encoder(builder, cpu));
+	}
+	if (!builder)
 		return;
-	builder = xcalloc(1, sizeof *builder);
-	builder_init(builder, forgotten.sites, sink);
-	builder->without_sites = true;
-	lane->state.ns = lane->last_ns;
-	builder_put_gap(builder, cpu, &lane->state, GAP_NOT_ASKED, gap, 0);
-	move_rest(lane, builder);
 	builder_end_chunk(builder, cpu, REST_LEVEL);
 	builder_deinit(builder);
 	free(builder);
@@ -378,6 +460,7 @@ void forgotten_end(void)
 		for (size_t i = lane->first; i < lane->count; i++)
 			buf_free(&lane->queue[i].packed);
 		free(lane->queue);
+		free(lane->ahead);
 		free(lane->batch);
 		under_way_deinit(&lane->before.calls);
 		buf_free(&lane->data);

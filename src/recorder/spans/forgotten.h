@@ -2,7 +2,8 @@
 /*
  * What remains of the events that a flight recorder forgets (hold.h): the calls of each thread that have not returned.
  * Where the events that are kept begin, they tell what each thread is in the middle of, also those that slept all the
- * time.
+ * time. Where several starts are waited for, what is in the file between them is gone through, too: a thread may sleep
+ * from before one of them to behind the next.
  *
  * A vCPU's events are forgotten by chunks, and chunks of several vCPUs do not end at the same time. So what is
  * forgotten waits here until no vCPU can have anything that is older; then events are gone through in the order of
@@ -17,8 +18,10 @@
 /* Before anything else; `sites` are the recorder's. */
 void forgotten_begin(const struct sites *sites);
 
-/* A vCPU's next chunk is forgotten. `packed` is as writer_pack() makes it; its memory is taken over. */
-void forgotten_add(const struct chunk_header *header, struct buf *packed);
+/*
+ * A vCPU's next chunk is forgotten, or in the file. `packed` is as writer_pack() makes it; its memory is taken over.
+ */
+void forgotten_add(const struct chunk_header *header, struct buf *packed, bool in_file);
 
 /* Likewise a chunk of facts: of each thread the lock remains that it waited for last. */
 void forgotten_facts(const struct chunk_header *header, struct buf *packed);
@@ -28,11 +31,14 @@ void forgotten_until(uint64_t ns);
 
 /*
  * Append what threads are in the middle of where forgotten_until() has come to (stack_records.h), for gaps of that
- * number, and the facts of locks that they may wait for. Begin anew: from here on no thread is known.
+ * number, and the facts of locks that they may wait for.
  */
 void forgotten_tell(uint64_t gap, struct buf *out, struct buf *facts);
 
-/* Hand over the vCPU's events behind that time, as a chunk that begins with a gap of that number. There may be none. */
+/*
+ * Hand over the vCPU's events behind that time that are not in the file, as a chunk that begins with a gap of that
+ * number: from here on they are. There may be none.
+ */
 void forgotten_rest(unsigned cpu, uint64_t gap, const struct builder_sink *sink);
 
 /* Free everything. */

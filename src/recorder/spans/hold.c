@@ -24,6 +24,7 @@ enum { LATE_NS = 1500000000 };
 
 static struct {
 	uint64_t ns;          /* how long chunks are kept; 0: nothing is held */
+	bool again;           /* what is written may be followed by what is held again */
 	bool holds;           /* from any thread … */
 	uint64_t from_ns;     /* … what begins then, or later */
 	uint64_t asked, done; /* how often to write what is kept, and how often that was done */
@@ -40,10 +41,11 @@ static struct {
 	uint64_t lost;
 } hold;
 
-void hold_begin(uint64_t ns, const struct sites *sites)
+void hold_begin(uint64_t ns, const struct sites *sites, bool again)
 {
 	forgotten_begin(sites);
 	hold.ns = ns + SLACK_NS;
+	hold.again = again;
 	hold.holds = true;
 }
 
@@ -155,7 +157,16 @@ static void forget_chunk(struct held *h)
 	}
 	forget((int64_t)header->events);
 	hold.missing[header->cpu] = hold.gap_begins = true;
-	forgotten_add(header, &h->packed);
+	forgotten_add(header, &h->packed, false);
+}
+
+/* It is in the file. What threads are in the middle of behind it is asked for if something is forgotten later. */
+static void pass_written(const struct chunk_header *header, struct buf *packed)
+{
+	if (hold.again && header->type == CHUNK_EVENTS)
+		forgotten_add(header, packed, true);
+	else
+		buf_free(packed);
 }
 
 /*
@@ -257,7 +268,7 @@ static void release(struct writer *w)
 	tell_forgotten(w);
 	for (size_t i = 0; i < hold.count; i++) {
 		write_chunk(w, &hold.list[i].header, &hold.list[i].packed);
-		buf_free(&hold.list[i].packed);
+		pass_written(&hold.list[i].header, &hold.list[i].packed);
 	}
 	hold.count = 0;
 }
@@ -316,11 +327,14 @@ int hold_chunk(struct writer *w, const struct chunk_header *header, const struct
 	/* once it is packed: what led to the start is in the file together with the start */
 	if (h.type == CHUNK_EVENTS)
 		look_at_kept(w);
-	if (!held)
+	if (!held) {
 		write_chunk(w, &h, &packed);
+		pass_written(&h, &packed);
+	}
 	if (h.type == CHUNK_EVENTS)
 		look_at_times(&h);
-	buf_free(&packed);
+	if (!held && hold.again && h.type == CHUNK_EVENTS)
+		forgotten_until(forgotten_up_to());
 	return 0;
 }
 

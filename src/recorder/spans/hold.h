@@ -16,8 +16,11 @@
 #include "trace/sites.h"
 #include "trace/writer.h"
 
-/* From now on, keep what is no older than so long: before anything is recorded. `sites` are the recorder's. */
-void hold_begin(uint64_t ns, const struct sites *sites);
+/*
+ * From now on, keep what is no older than so long: before anything is recorded. `sites` are the recorder's. `again`:
+ * hold_again() may be called.
+ */
+void hold_begin(uint64_t ns, const struct sites *sites, bool again);
 
 /* From any thread: write what is kept, and what comes. */
 void hold_release(void);

@@ -263,6 +263,7 @@ void snapshot_tell(struct vcpu *v, unsigned cpu, size_t entries)
 	for (unsigned i = 0; i < recorder.n_vcpus; i++)
 		if (vcpu_get(i))
 			tell_running(&c, i);
+	v->unproven = 0; /* those of all processes were told here, and the memory of one can be read */
 	tell_log(&c);
 }
 

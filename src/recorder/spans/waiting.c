@@ -138,7 +138,7 @@ int waiting_init(const struct meta *config, struct error *err)
 	waiting.snapshot = meta_get(config, "snapshot");
 	recorder.waits = waiting.snapshot || (first->start.kind && !before);
 	if (waiting.holds)
-		hold_begin(before, &recorder.sites);
+		hold_begin(before, &recorder.sites, waiting.holds_again);
 	for (size_t i = 0; i < waiting.n; i++) {
 		struct awaited *a = &waiting.list[i];
 
@@ -625,6 +625,15 @@ static void leave(struct vcpu *v)
 		mark(v, 0);
 }
 
+/* The span that is under way ends where a snapshot is loaded: its condition may hold again behind that. */
+static void await_again(void)
+{
+	if (recorder_waits() || waiting.holds)
+		return;
+	waiting.hits = waiting.stop_hits = waiting.ended_ms = 0;
+	waiting.stopped = false;
+}
+
 void waiting_snapshot_loaded(void)
 {
 	unsigned stops = 0;
@@ -638,6 +647,7 @@ void waiting_snapshot_loaded(void)
 		waiting.snapshot = true;
 		waiting.object_there = false;
 		waiting.standing = 0;
+		await_again();
 		__atomic_store_n(&recorder.waits, true, __ATOMIC_RELEASE);
 		recorder.cpu->forget_cuts();
 		recorder.puts_for_others = true;

@@ -80,13 +80,18 @@ uint64_t arguments_choose(const char *prototype, struct buf *lines)
 	return ++chosen.found;
 }
 
-/* By what is shown, or by the name in the source: vfs_read is also vfs_read.isra.0. */
+/*
+ * By what is shown, or by the name in the source: vfs_read is also vfs_read.isra.0. What seldom runs of it,
+ * vfs_read.cold, is entered by jumps, and is given nothing.
+ */
 static bool is_asked(const char *name)
 {
 	size_t len = function_name_source(name, strlen(name));
 	cleanup_free char *source = xstrndup(name, len);
 	bool any = false;
 
+	if (strstr(name, ".cold"))
+		return false;
 	for (size_t i = 0; i < chosen.count; i++)
 		if (!fnmatch(chosen.patterns[i], name, 0) || !fnmatch(chosen.patterns[i], source, 0))
 			any = chosen.fit[i] = true;
@@ -255,20 +260,22 @@ static void add_texts(struct vcpu *v, struct given *g)
 	}
 }
 
-/* A text whose begin is not in memory. */
+/* A text that is not in memory, or goes on in a page that is not. */
 static bool is_unread(struct vcpu *v, const struct given *g, unsigned i)
 {
+	enum { GUEST_PAGE = 4096 };
 	const struct prototype *p = g->prototype;
-	uint64_t at = value_with_text(g, i);
-	char first;
+	uint64_t at = value_with_text(g, i), end = at + g->args.lens[prototype_text(p, i)];
+	char next;
 
-	return p->parameters[i].kind == VALUE_STRING && at && !g->args.lens[prototype_text(p, i)] &&
-	       !guest_read(&v->regs, at, &first, sizeof first);
+	return p->parameters[i].kind == VALUE_STRING && at && (end == at || end % GUEST_PAGE == 0) &&
+	       !guest_read(&v->regs, end, &next, sizeof next);
 }
 
-static void keep_unread(struct vcpu *v, const struct given *g)
+/* A part of a text would be taken for the whole. */
+static void keep_unread(struct vcpu *v, struct given *g)
 {
-	const struct fact *args = &g->args;
+	struct fact *args = &g->args;
 	struct unread_texts texts = { .task = v->task, .slot = args->numbers[1], .function = args->numbers[0] };
 	bool any = false;
 
@@ -278,6 +285,8 @@ static void keep_unread(struct vcpu *v, const struct given *g)
 		if (text < 0 || !is_unread(v, g, i))
 			continue;
 		texts.at[text] = value_with_text(g, i);
+		args->texts[text] = "";
+		args->lens[text] = 0;
 		any = true;
 	}
 	if (any)

@@ -2,11 +2,13 @@
 #include "returns.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "arguments.h"
 #include "probes.h"
 #include "recorder/says.h"
 #include "recorder/watch/watch_put.h"
+#include "recorder/x86/entry_call.h"
 
 enum {
 	FUNCTIONS_MAX = 8192,
@@ -74,6 +76,39 @@ uint32_t returns_at(uint64_t function)
 	return f && (f->args || f->probe) ? (uint32_t)*number : 0;
 }
 
+static const char *name_of(const struct kernel *k, long function)
+{
+	return modules_is_number(function) ? modules_name(&k->modules, function) : symtab_name(&k->tab, function);
+}
+
+/* The chosen function of that name and of the same table. */
+static uint32_t returns_named(long beside, const char *name, size_t len)
+{
+	struct kernel *k = &recorder.kernel;
+
+	for (uint32_t i = 0; i < functions.count; i++) {
+		long function = kernel_function(k, functions.list[i].begin);
+		const char *text = function == SYMTAB_NONE ? "" : name_of(k, function);
+
+		if (modules_number(function) == modules_number(beside) && !strncmp(text, name, len) && !text[len])
+			return returns_at(functions.list[i].begin);
+	}
+	return 0;
+}
+
+uint32_t returns_of(long function)
+{
+	uint64_t start, end;
+	const char *name, *cold;
+
+	if (function == SYMTAB_NONE || !functions.count)
+		return 0;
+	kernel_bounds(&recorder.kernel, function, &start, &end);
+	name = name_of(&recorder.kernel, function);
+	cold = strstr(name, ".cold");
+	return cold ? returns_named(function, name, (size_t)(cold - name)) : returns_at(start);
+}
+
 uint32_t returns_probe(uint64_t function)
 {
 	uint32_t number = returns_at(function);
@@ -136,6 +171,16 @@ static void keep(struct left l)
 void watch_leaves(unsigned cpu, void *data)
 {
 	keep(here(vcpu_get(cpu), &functions.list[(uintptr_t)data]));
+}
+
+void watch_may_leave(unsigned cpu, void *data)
+{
+	struct entry_call call;
+
+	/* in the middle of a function, as at a switch's table, something else is on the top of the stack */
+	entry_call_find(vcpu_get(cpu), &call);
+	if (call.known)
+		watch_leaves(cpu, data);
 }
 
 void returns_await(struct vcpu *v, uint64_t function, uint64_t entry)

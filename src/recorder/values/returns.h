@@ -17,6 +17,8 @@ void returns_choose_probe(uint64_t function, uint32_t probe);
 bool returns_are_watched(void);
 /* The number of that function here, by its begin, + 1; 0: it is not chosen. */
 uint32_t returns_at(uint64_t function);
+/* Likewise by its number (kernel.h). What seldom runs of it, NAME.cold, counts as the function itself. */
+uint32_t returns_of(long function);
 uint32_t returns_probe(uint64_t function);
 
 /*

@@ -113,12 +113,7 @@ void work_expect_result(const struct work *w, uint64_t target, uint64_t returns_
 /* The number, among those whose returns are watched, of the function that is translated, + 1; 0: none. */
 static uint32_t watched_function(const struct work *w)
 {
-	uint64_t start, end;
-
-	if (w->watches != WATCH_EVENTS || w->function == SYMTAB_NONE || !returns_are_watched())
-		return 0;
-	kernel_bounds(&recorder.kernel, w->function, &start, &end);
-	return returns_at(start);
+	return w->watches == WATCH_EVENTS ? returns_of(w->function) : 0;
 }
 
 void work_gives_back(struct work *w)
@@ -134,12 +129,12 @@ void work_gives_back(struct work *w)
 							    (void *)(uintptr_t)(w->n - w->at));
 }
 
-void work_gives_away(struct work *w)
+void work_gives_away(struct work *w, uint64_t target)
 {
 	uint32_t number = watched_function(w);
 
-	if (number)
-		work_on_exec_regs(w, watch_leaves, (void *)(uintptr_t)(number - 1));
+	if (number && (!target || returns_of(kernel_function(&recorder.kernel, target)) != number))
+		work_on_exec_regs(w, target ? watch_leaves : watch_may_leave, (void *)(uintptr_t)(number - 1));
 }
 
 bool work_leaves_function(const struct work *w, uint64_t addr, uint64_t target)

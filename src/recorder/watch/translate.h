@@ -58,8 +58,8 @@ void work_expect_result(const struct work *w, uint64_t target, uint64_t returns_
  * one.
  */
 void work_gives_back(struct work *w);
-/* A chosen function may go on by that jump to another one, which then returns for it. */
-void work_gives_away(struct work *w);
+/* A chosen function may go on by that jump to another one, which then returns for it. `target`: 0: not known. */
+void work_gives_away(struct work *w, uint64_t target);
 /* Does a direct jump there leave the function that it stands in? Without symbols it is concluded from the places. */
 bool work_leaves_function(const struct work *w, uint64_t addr, uint64_t target);
 

@@ -72,6 +72,7 @@ void watch_probe_entry(unsigned cpu, void *data);     /* data: the function that
 void watch_args(unsigned cpu, void *data);            /* arguments.h: a chosen function's number; it is entered */
 /* returns.h: number of a chosen function, which jumps to another one … */
 void watch_leaves(unsigned cpu, void *data);
+void watch_may_leave(unsigned cpu, void *data); /* likewise, if it does not jump within itself */
 /* … which returns; above: instructions of the block from there on */
 void watch_own_return(unsigned cpu, void *data);
 /* any returns, while some are left: instructions of the block from there on */

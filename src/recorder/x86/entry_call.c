@@ -7,13 +7,20 @@
 
 enum { CALL_MAX = 7 }; /* bytes of a near call without prefixes that matter */
 
+static bool function_begins(uint64_t addr)
+{
+	struct kernel *k = &recorder.kernel;
+
+	return addr_is_kernel(addr) && kernel_has_code(k, addr) && !kernel_is_inside(k, addr, addr);
+}
+
 /*
  * The bytes before a return address: which call do they end with? A call of another function may have led here by a
- * jump.
+ * jump. Displacements that lead to no function's begin are other bytes, if there is another call that they may be.
  */
 static bool decode(const uint8_t bytes[CALL_MAX], uint64_t from, struct site *ret)
 {
-	static const uint8_t lengths[] = { 5, 2, 3, 6, 7, 4 };
+	static const uint8_t lengths[] = { 5, 2, 3, 6, 7, 4, 5 };
 
 	for (size_t i = 0; i < sizeof lengths; i++) {
 		uint8_t n = lengths[i];
@@ -24,7 +31,7 @@ static bool decode(const uint8_t bytes[CALL_MAX], uint64_t from, struct site *re
 		if (x.kind == X86_CALL_REG || x.kind == X86_CALL_MEM)
 			return true;
 		*ret = (struct site){ .kind = EVENT_CALL, .addr = from - n, .length = n, .target = target };
-		if (x.kind == X86_CALL && addr_is_kernel(target))
+		if (x.kind == X86_CALL && (i ? addr_is_kernel(target) : function_begins(target)))
 			return true;
 	}
 	return false;

@@ -32,6 +32,9 @@ static void kernel_is_found(const struct kernel *k)
 		thunks_find(&recorder.tables.thunks, k);
 }
 
+/* Where vectors that many share lead to. Looked for once: names are many, and so are the stacks of a snapshot. */
+static uint64_t shared_handlers[3];
+
 /* What the kernel puts into the descriptor tables' register, and into MSRs: arch/x86/kernel/cpu/common.c. */
 static void kernel_resumed(const struct kernel *k)
 {
@@ -39,6 +42,9 @@ static void kernel_resumed(const struct kernel *k)
 		 cstar = kernel_function_named(k, "entry_SYSCALL_compat"),
 		 sysenter = kernel_function_named(k, "entry_SYSENTER_compat");
 
+	shared_handlers[0] = kernel_function_named(k, "asm_common_interrupt");
+	shared_handlers[1] = kernel_function_named(k, "asm_spurious_interrupt");
+	shared_handlers[2] = kernel_function_named(k, "common_interrupt");
 	idts_add(&recorder.tables.idts, &(struct idt){ .base = LINUX_IDT, .limit = 0xfff, .kind = IDT_64 });
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		struct vcpu *v = vcpu_get(i);
@@ -67,12 +73,11 @@ static bool may_start(uint64_t addr)
 /* What came by a vector that many share is one of them: the stack does not tell which. */
 static int vector(struct vcpu *v, uint64_t handler)
 {
-	static const char *const shared[] = { "asm_common_interrupt", "asm_spurious_interrupt", "common_interrupt" };
 	enum idt_kind kind;
 	int found;
 
-	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
-		if (kernel_function_named(&recorder.kernel, shared[i]) == handler)
+	for (size_t i = 0; i < sizeof shared_handlers / sizeof *shared_handlers; i++)
+		if (shared_handlers[i] == handler)
 			return (int)arch_x86_64.first_interrupt;
 	pthread_mutex_lock(&recorder.lock);
 	found = idts_handler(&recorder.tables.idts, &v->regs, handler, &kind);

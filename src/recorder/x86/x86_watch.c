@@ -121,7 +121,7 @@ static void jump_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 	if (to_return)
 		work_gives_back(w);
 	else if (leaves)
-		work_gives_away(w);
+		work_gives_away(w, target);
 	if (!leaves || to_return || leads_through_thunk(w, EVENT_JUMP_INDIRECT, addr, length, target))
 		return;
 	site = work_site(w, EVENT_JUMP, addr, length, target);
@@ -165,7 +165,7 @@ static void jump_conditional(struct work *w, const struct x86_insn *x, uint64_t 
 	if (w->function == SYMTAB_NONE ? !may_be_tail_call(w, addr, length, target)
 				       : !work_leaves_function(w, addr, target))
 		return;
-	work_gives_away(w);
+	work_gives_away(w, target);
 	translate_expect_arrival(target);
 }
 
@@ -175,7 +175,7 @@ static void jump_indirect(struct work *w, const struct x86_insn *x, uint64_t add
 	uint32_t site = work_site(w, EVENT_JUMP_INDIRECT, addr, length, 0);
 	uint64_t offset = addr - w->addr;
 
-	work_gives_away(w);
+	work_gives_away(w, 0);
 	if (!site)
 		return;
 	if (!addr_is_kernel(addr))
