@@ -1284,7 +1284,7 @@ def test_first_of_what_was_folded():
 
 def test_part_of_damaged_tables():
     """Where a kernel's table of symbols cannot be read, or cannot be found, a part of the trace has no names of it either: not those of the next boot's kernel."""
-    events = ["event 0 clock 300 300 0 0 0", "event 0 task-switch 1000 1000 0 0 0 0 0", "event 0 jump-indirect 1001 0 0 0x100000 0xfff0", "event 0 clock 1010 1010 0 0 0",
+    events = ["event 0 clock 300 300 0 0 0", "event 0 task-switch 1000 1000 0 0 0 0 0", "event 0 arrive 1000 0 0 0 0xfffffff0", "event 0 clock 1010 1010 0 0 0",
               ("event 0 jump-indirect 1011 0 0 0xfff5", KERNEL), ("event 0 call 1030 0", STACK, KERNEL + 0x50, KERNEL + 0x2000), "event 0 clock 1300 1300 0 0 0"]
     metas = ["meta kernel_banner A", "meta boot.1.start_ns 1000", "meta boot.1.symbols 1", "meta boot.1.kernel_ns 1010", "meta boot.1.kernel_insns 1010", "meta boot.1.kernel_banner B"]
     parts = []

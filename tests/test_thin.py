@@ -640,7 +640,7 @@ def test_reading(command):
 def test_reading_rows(name):
     """syscalls and ps of a part: who ran in it, and for how long, as if the trace had been thinned; and the calls that were made in it, to their end."""
     trace, options = base(2), cut_options(2, name)[0]
-    path = thinned("read-rows", trace, *options)
+    path = thinned(f"read-rows-{name}", trace, *options)
     cut = [r for r in upto_json("ps", "--json", path)["processes"] if r["self_insns"] or r["self_ns"]]
     assert cut and upto_json("ps", "--json", *options, trace)["processes"] == cut
     cut, part = (upto_json("syscalls", "--json", "-n", "0", *asked)["syscalls"] for asked in ([path], [*options, trace]))

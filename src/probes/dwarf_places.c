@@ -180,10 +180,10 @@ static struct row row_at(Dwarf_Lines *lines, size_t i)
 }
 
 /* The function in whose source a row is, as far as its own lines tell: what is called there may be inlined, too. */
-static bool find_owner(const struct dwarf_file *f, Dwarf_Die *unit, const struct row *r, Dwarf_Die *ret)
+static bool find_owner(Dwarf_Die *unit, const struct row *r, Dwarf_Die *ret)
 {
 	Dwarf_Die *scopes = NULL;
-	int n = dwarf_scopes(f, unit, r->addr, &scopes), best = 0;
+	int n = dwarf_scopes(unit, r->addr, &scopes), best = 0;
 
 	for (int i = 0; i < n; i++) {
 		int tag = dwarf_tag(&scopes[i]), first = 0;
@@ -301,15 +301,14 @@ static void add_begins(struct finding *s, const struct instances *all, Dwarf_Die
 }
 
 /* Is the row one of the function's own lines, in one of its instances? Functions that it calls may be inlined there. */
-static bool is_own_row(const struct dwarf_file *f, const struct instances *all, Dwarf_Die *function, Dwarf_Die *unit,
-		       const struct row *r)
+static bool is_own_row(const struct instances *all, Dwarf_Die *function, Dwarf_Die *unit, const struct row *r)
 {
 	Dwarf_Die owner;
 	bool inside = false;
 
 	for (size_t i = 0; i < all->count && !inside; i++)
 		inside = dwarf_haspc(&all->list[i], r->addr) == 1;
-	return inside && find_owner(f, unit, r, &owner) && dwarf_dieoffset(&owner) == dwarf_dieoffset(function);
+	return inside && find_owner(unit, r, &owner) && dwarf_dieoffset(&owner) == dwarf_dieoffset(function);
 }
 
 /* The rows of a unit that begin line `number` of a file, of the function's code only, or of any (`all` NULL). */
@@ -329,9 +328,9 @@ static void add_rows(struct finding *s, unsigned number, const char *file, bool 
 			continue;
 		if (whole_path ? strcmp(r.file, file) : !dwarf_is_source(r.file, file))
 			continue;
-		if (all && is_own_row(s->f, all, function, unit, &r))
+		if (all && is_own_row(all, function, unit, &r))
 			add(s->places, r.addr + s->f->bias, function, unit);
-		else if (!all && find_owner(s->f, unit, &r, &owner))
+		else if (!all && find_owner(unit, &r, &owner))
 			add(s->places, r.addr + s->f->bias, &owner, unit);
 	}
 }
@@ -411,7 +410,7 @@ void dwarf_function_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf
 		struct row r = row_at(lines, i);
 
 		if (r.file && !r.ends && r.line > *ret_last && !strcmp(r.file, file) &&
-		    is_own_row(f, &all, function, &code, &r))
+		    is_own_row(&all, function, &code, &r))
 			*ret_last = r.line;
 	}
 	free(all.list);
@@ -436,7 +435,7 @@ void dwarf_mark_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die
 		struct row r = row_at(lines, i);
 
 		if (r.file && r.statement && !r.ends && r.line >= first && r.line <= last && !strcmp(r.file, file) &&
-		    (!function || is_own_row(f, &all, function, &code, &r)))
+		    (!function || is_own_row(&all, function, &code, &r)))
 			marks[r.line - first] = true;
 	}
 	free(all.list);

@@ -47,7 +47,7 @@ static void scopes_init(struct scopes *ret, const struct dwarf_file *f, const st
 	*ret = (struct scopes){ .last = -1 };
 	if (!unit.addr)
 		return;
-	ret->count = dwarf_scopes(f, &unit, place->address - f->bias, &ret->list);
+	ret->count = dwarf_scopes(&unit, place->address - f->bias, &ret->list);
 	for (int i = 0; i < ret->count && ret->last < 0; i++) {
 		if (is_of(&ret->list[i], &function))
 			ret->last = i;

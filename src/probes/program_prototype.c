@@ -82,23 +82,36 @@ enum {
 	HOLDS = 1,  /* anything at all */
 	FLOATS = 2, /* it may be in other registers, or in these and others */
 	COPIES = 4, /* it may have a constructor or destructor of its own, and then is given by its address */
+	ADDRESS = 8, /* it has one, or virtual functions: it is given so */
 };
 
 static unsigned look_into(Dwarf_Die *type, unsigned depth, unsigned *left);
+
+/* One that the program wrote is none that the compiler made (DW_AT_artificial), or was told to make. */
+static unsigned look_at_function(Dwarf_Die *type, Dwarf_Die *function)
+{
+	const char *name = dwarf_diename(function);
+
+	if (number_of(function, DW_AT_virtuality))
+		return ADDRESS;
+	if (!name || *name != '~')
+		return copies(type, function) ? COPIES : 0;
+	return dwarf_hasattr(function, DW_AT_artificial) || dwarf_hasattr(function, DW_AT_defaulted) ? COPIES : ADDRESS;
+}
 
 static unsigned look_at(Dwarf_Die *type, Dwarf_Die *child, unsigned depth, unsigned *left)
 {
 	const char *name = dwarf_diename(child);
 	int tag = dwarf_tag(child);
-	unsigned virtual = number_of(child, DW_AT_virtuality) ? COPIES : 0;
+	unsigned virtual = number_of(child, DW_AT_virtuality) ? ADDRESS : 0;
 	Dwarf_Die inner;
 
 	if (tag == DW_TAG_subprogram)
-		return virtual | ((name && *name == '~') || copies(type, child) ? COPIES : 0);
+		return look_at_function(type, child);
 	if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || dwarf_hasattr(child, DW_AT_declaration))
 		return 0; /* a static one is a declaration */
 	if (name && !strncmp(name, "_vptr", strlen("_vptr")))
-		virtual = COPIES;
+		virtual = ADDRESS;
 	return virtual | (dwarf_type_of(child, &inner) ? look_into(&inner, depth + 1, left) : HOLDS);
 }
 
@@ -132,12 +145,18 @@ static unsigned contents_of(Dwarf_Die *type)
 /* clang says how a structure is given; gcc does not. */
 static bool is_by_reference(Dwarf_Die *type)
 {
-	return dwarf_is_structure(type) && number_of(type, DW_AT_calling_convention) == DW_CC_pass_by_reference;
+	uint64_t convention = number_of(type, DW_AT_calling_convention);
+
+	if (!dwarf_is_structure(type))
+		return false;
+	return convention ? convention == DW_CC_pass_by_reference : contents_of(type) & ADDRESS;
 }
 
 static bool is_told(Dwarf_Die *type)
 {
-	return number_of(type, DW_AT_calling_convention) || !(contents_of(type) & COPIES);
+	unsigned contents = contents_of(type);
+
+	return number_of(type, DW_AT_calling_convention) || contents & ADDRESS || !(contents & COPIES);
 }
 
 static enum value_kind kind_of(Dwarf_Die *type)
@@ -227,7 +246,7 @@ static bool function_at(const struct dwarf_file *f, uint64_t addr, Dwarf_Die *re
 {
 	Dwarf_Addr bias;
 	Dwarf_Die unit, *scopes = NULL;
-	int n = dwarf_unit_at(f->units, addr, &unit, &bias) ? dwarf_scopes(f, &unit, addr - bias, &scopes) : 0;
+	int n = dwarf_unit_at(f->units, addr, &unit, &bias) ? dwarf_scopes(&unit, addr - bias, &scopes) : 0;
 	bool found = false;
 
 	for (int i = 0; i < n; i++)

@@ -291,8 +291,8 @@ static bool look_for_code(void *context, Dwarf_Die *function)
 	return !h->found;
 }
 
-/* The innermost entry that holds the instruction. dwarf_getscopes() does not look into namespaces. */
-static bool find_in_namespaces(Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die *ret)
+/* The innermost entry that holds the instruction. */
+static bool find_innermost(Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die *ret)
 {
 	struct holding h = { .pc = pc, .ret = ret };
 	Dwarf_Die child;
@@ -308,15 +308,13 @@ static bool find_in_namespaces(Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die *ret)
 	return h.found;
 }
 
-int dwarf_scopes(const struct dwarf_file *f, Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **ret)
+/*
+ * dwarf_getscopes() tells an inlined function's scopes as they are where it was defined, not where this call of it is;
+ * of what link-time optimization put into another unit it tells nothing, and loses memory.
+ */
+int dwarf_scopes(Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **ret)
 {
-	Dwarf_Die *found = NULL, inner;
-	int n = dwarf_getscopes(unit, pc, &found), count = 0;
+	Dwarf_Die innermost;
 
-	/* for an inlined function dwarf_getscopes() returns the scopes of its definition, not of this call */
-	if (n > 0 ? dwarf_offdie(f->dwarf, dwarf_dieoffset(&found[0]), &inner) != NULL
-		  : find_in_namespaces(unit, pc, &inner))
-		count = dwarf_getscopes_die(&inner, ret);
-	free(found);
-	return count;
+	return find_innermost(unit, pc, &innermost) ? dwarf_getscopes_die(&innermost, ret) : 0;
 }

@@ -71,6 +71,6 @@ void dwarf_file_each_symbol(const struct dwarf_file *f, bool (*each)(void *conte
  * The entries that hold an instruction of a unit, the innermost one first, inlined functions as they stand there.
  * Returns how many; the caller frees *ret, which is NULL before.
  */
-int dwarf_scopes(const struct dwarf_file *f, Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **ret);
+int dwarf_scopes(Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **ret);
 
 #endif

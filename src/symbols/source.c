@@ -172,7 +172,7 @@ size_t source_at(const struct source *s, uint64_t addr, struct source_line ret[S
 	line = dwarf_getsrc_die(&unit, addr - bias);
 	if (line && dwarf_lineno(line, &ret[0].line) == 0)
 		ret[0].file = below(&unit, dwarf_linesrc(line, NULL, NULL));
-	n = dwarf_scopes(s->file, &unit, addr - bias, &scopes);
+	n = dwarf_scopes(&unit, addr - bias, &scopes);
 	if (n > 0)
 		count = find_functions_at(&unit, scopes, n, ret);
 	free(scopes);
