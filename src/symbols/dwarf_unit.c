@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 /* Many units of a broken file may name the same long list; a kernel has some hundred thousand ranges. */
 #define RANGES_MAX (1 << 22)
@@ -72,16 +73,21 @@ static int by_begin(const void *a, const void *b)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-static void read_ranges(struct dwarf_units *u, Dwarf *dwarf)
+static void each_unit(struct dwarf_units *u, Dwarf *dwarf, void (*each)(struct dwarf_units *u, Dwarf_Die *unit))
 {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit, skeleton;
 	Dwarf_Half version;
 	uint8_t type;
 
-	u->read = true;
 	while (dwarf_get_units(dwarf, cu, &cu, &version, &type, &unit, &skeleton) == 0)
-		add_ranges(u, &unit);
+		each(u, &unit);
+}
+
+static void read_ranges(struct dwarf_units *u, Dwarf *dwarf)
+{
+	u->read = true;
+	each_unit(u, dwarf, add_ranges);
 	if (u->n)
 		qsort(u->ranges, u->n, sizeof *u->ranges, by_begin);
 }
@@ -89,17 +95,9 @@ static void read_ranges(struct dwarf_units *u, Dwarf *dwarf)
 /* The last one that begins there or before. Ranges of units do not lie over each other. */
 static const struct unit_range *find_range(const struct dwarf_units *u, Dwarf_Addr addr)
 {
-	size_t low = 0, high = u->n;
+	size_t n = first_not(i, 0, u->n, u->ranges[i].begin <= addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (u->ranges[middle].begin <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && addr < u->ranges[low - 1].end ? &u->ranges[low - 1] : NULL;
+	return n && addr < u->ranges[n - 1].end ? &u->ranges[n - 1] : NULL;
 }
 
 bool dwarf_unit_at(struct dwarf_units *u, Dwarf_Addr addr, Dwarf_Die *ret, Dwarf_Addr *ret_bias)
@@ -141,7 +139,7 @@ void dwarf_each_function(Dwarf_Die *unit, bool (*each)(void *context, Dwarf_Die 
 	go_through(unit, each, context, 0);
 }
 
-static void add_references(struct dwarf_units *u, Dwarf_Die *die, int depth)
+static void add_references_below(struct dwarf_units *u, Dwarf_Die *die, int depth)
 {
 	Dwarf_Die child, origin;
 	Dwarf_Attribute attr;
@@ -156,8 +154,13 @@ static void add_references(struct dwarf_units *u, Dwarf_Die *die, int depth)
 			u->references[u->n_references++] =
 				(struct reference){ dwarf_dieoffset(&origin), dwarf_dieoffset(&child) };
 		}
-		add_references(u, &child, depth + 1);
+		add_references_below(u, &child, depth + 1);
 	} while (u->n_references < REFERENCES_MAX && dwarf_siblingof(&child, &child) == 0);
+}
+
+static void add_references(struct dwarf_units *u, Dwarf_Die *unit)
+{
+	add_references_below(u, unit, 0);
 }
 
 static int by_function(const void *a, const void *b)
@@ -171,14 +174,8 @@ static int by_function(const void *a, const void *b)
 
 static void read_references(struct dwarf_units *u, Dwarf *dwarf)
 {
-	Dwarf_CU *cu = NULL;
-	Dwarf_Die unit, skeleton;
-	Dwarf_Half version;
-	uint8_t type;
-
 	u->referred = true;
-	while (dwarf_get_units(dwarf, cu, &cu, &version, &type, &unit, &skeleton) == 0)
-		add_references(u, &unit, 0);
+	each_unit(u, dwarf, add_references);
 	if (u->n_references)
 		qsort(u->references, u->n_references, sizeof *u->references, by_function);
 }
@@ -189,21 +186,13 @@ void dwarf_each_reference(struct dwarf_units *u, Dwarf_Die *function, int (*each
 	Dwarf_Addr bias;
 	Dwarf *dwarf = dwfl_module_getdwarf(u->module, &bias);
 	Dwarf_Off asked = dwarf_dieoffset(function);
-	size_t low = 0, high;
 	Dwarf_Die entry;
 
 	if (!u->referred)
 		read_references(u, dwarf);
-	for (high = u->n_references; low < high;) {
-		size_t middle = low + (high - low) / 2;
-
-		if (u->references[middle].function < asked)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < u->n_references && u->references[low].function == asked; low++)
-		if (dwarf_offdie(dwarf, u->references[low].entry, &entry))
+	for (size_t k = first_not(i, 0, u->n_references, u->references[i].function < asked);
+	     k < u->n_references && u->references[k].function == asked; k++)
+		if (dwarf_offdie(dwarf, u->references[k].entry, &entry))
 			each(&entry, context);
 }
 

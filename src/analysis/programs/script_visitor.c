@@ -133,7 +133,7 @@ static void end_syscall(struct script_runner *r, struct stacks *s, struct stack 
 	if (!script_index_has(&r->places.results, number))
 		return;
 	set_frame_moment(r, s, stack, frame);
-	if (is_handler) /* of a part, in which it is that the handler is through */
+	if (is_handler) /* the call may have ended before the part of the time that is asked for, in which the handler does */
 		r->now.ns = frame->entry_ns > r->o->from_ns || s->ns < r->o->from_ns ? frame->entry_ns : r->o->from_ns;
 	r->now.has_function = false;
 	/* once it has restored the registers, no call has the number any more */
