@@ -133,7 +133,7 @@ static void end_syscall(struct script_runner *r, struct stacks *s, struct stack 
 	if (!script_index_has(&r->places.results, number))
 		return;
 	set_frame_moment(r, s, stack, frame);
-	if (is_handler) /* the call may have ended before the part of the time that is asked for, in which the handler does */
+	if (is_handler) /* its begin, when the call ended, may lie before the part that is asked for */
 		r->now.ns = frame->entry_ns > r->o->from_ns || s->ns < r->o->from_ns ? frame->entry_ns : r->o->from_ns;
 	r->now.has_function = false;
 	/* once it has restored the registers, no call has the number any more */
